@@ -63,19 +63,21 @@ bool ofi_prov_is_utility(const char *name)
 }
 
 /*
- * In other releases reliable datagrams are a layer above connections; here they are part of the
- * provider.
+ * In other releases reliable datagrams are layers above connections and above datagrams; here they
+ * are part of the provider.
  */
 const char *ofi_prov_layer(const char *request, const char *name)
 {
-	static const char layer[] = "ofi_rxm";
+	static const char *const layers[] = { "ofi_rxm", "ofi_rxd" };
 	char word[WORD_LEN];
+	size_t i;
 
 	if (strcasecmp(name, "verbs"))
 		return NULL;
 	while (ofi_word_next(&request, ";", word, sizeof(word)))
-		if (!strcasecmp(word, layer))
-			return layer;
+		for (i = 0; i < sizeof(layers) / sizeof(layers[0]); i++)
+			if (!strcasecmp(word, layers[i]))
+				return layers[i];
 	return NULL;
 }
 

@@ -22,7 +22,7 @@ bool ofi_prov_name_pass(const char *request, const char *name);
 bool ofi_prov_is_utility(const char *name);
 /*
  * Returns the layer in such a request that the provider implements itself: "ofi_rxm" in
- * "verbs;ofi_rxm"; NULL if there is none.
+ * "verbs;ofi_rxm", "ofi_rxd" likewise; NULL if there is none.
  */
 const char *ofi_prov_layer(const char *request, const char *name);
 /* The same for FI_PROVIDER, if each request that matches the provider names the layer. */

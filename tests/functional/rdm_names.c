@@ -5,6 +5,7 @@
  */
 #include "rdm.h"
 
+#include "rdm_node.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -25,14 +26,24 @@ static struct fi_info *find(const char *name)
 	return info;
 }
 
-static void is_layered(const char *name)
+struct layer {
+	const char *name, *full;
+	uint32_t protocol;
+};
+
+static const struct layer layers[] = {
+	{ "ofi_rxm", "verbs;ofi_rxm", FI_PROTO_RXM },
+	{ "ofi_rxd", "verbs;ofi_rxd", FI_PROTO_RXD },
+};
+
+static void is_layered(const char *name, const struct layer *layer)
 {
 	struct fi_info *list = find(name), *info;
 
 	for (info = list; info; info = info->next) {
-		CHECK(!strcmp(info->fabric_attr->prov_name, "verbs;ofi_rxm"));
+		CHECK(!strcmp(info->fabric_attr->prov_name, layer->full));
 		EQUAL(info->ep_attr->type, FI_EP_RDM);
-		EQUAL(info->ep_attr->protocol, FI_PROTO_RXM);
+		EQUAL(info->ep_attr->protocol, layer->protocol);
 	}
 	fi_freeinfo(list);
 }
@@ -51,7 +62,7 @@ static void is_plain(const char *name)
 	fi_freeinfo(list);
 }
 
-static void with_filter(const char *filter)
+static void with_filter(const char *filter, const struct layer *layer)
 {
 	int status;
 	pid_t pid = fork();
@@ -59,7 +70,7 @@ static void with_filter(const char *filter)
 	CHECK(pid >= 0);
 	if (!pid) {
 		setenv("FI_PROVIDER", filter, 1);
-		is_layered(NULL);
+		is_layered(NULL, layer);
 		is_plain("verbs");
 		_exit(0);
 	}
@@ -67,41 +78,63 @@ static void with_filter(const char *filter)
 	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
 }
 
+static const struct layer *asked;
+
 static void ask(struct fi_info *hints)
 {
 	free(hints->fabric_attr->prov_name);
-	hints->fabric_attr->prov_name = strdup("verbs;ofi_rxm");
-	hints->ep_attr->protocol = FI_PROTO_RXM;
+	hints->fabric_attr->prov_name = strdup(asked->full);
+	hints->ep_attr->protocol = asked->protocol;
 }
 
-static void exchange(void)
+/* Returns how many queue pairs the peers needed. */
+static unsigned int exchange(const struct layer *layer)
 {
 	struct rdm_change change = { .hints = ask, .wait = FI_WAIT_NONE };
 	uint64_t out = 0x1234567890, in = 0;
 	struct rdm_pair pair;
+	unsigned int qps;
 
+	asked = layer;
 	rdm_open_with(&pair, RDM_PROV_KEYS, &change);
+	qps = count_qps();
 	EQUAL(pair.info->tx_attr->inject_size, 5000);
 	OK(fi_trecv(pair.side[1].ep, &in, 8, NULL, FI_ADDR_UNSPEC, 1, 0, &in));
 	OK(fi_tsend(pair.side[0].ep, &out, 8, NULL, pair.side[0].peer, 1, &out));
 	rdm_wait(&pair, 1);
 	CHECK(in == out);
 	rdm_wait(&pair, 0);
+	qps = count_qps() - qps;
 	rdm_close(&pair);
+	return qps;
+}
+
+static bool uses_ud(void)
+{
+	const char *transport = getenv("FI_VERBS_RDM_TRANSPORT");
+
+	return transport && !strcmp(transport, "ud");
 }
 
 /* The library is not used before the variables that it reads once are set. */
 static void test(void)
 {
-	with_filter("verbs;ofi_rxm");
-	with_filter("ofi_rxm");
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(layers); i++) {
+		with_filter(layers[i].full, &layers[i]);
+		with_filter(layers[i].name, &layers[i]);
+	}
 	unsetenv("FI_PROVIDER");
 	setenv("FI_OFI_RXM_BUFFER_SIZE", "5000", 1);
 	is_plain(NULL);
 	is_plain("verbs");
-	is_layered("verbs;ofi_rxm");
-	is_layered("ofi_rxm");
-	exchange();
+	for (i = 0; i < ARRAY_SIZE(layers); i++) {
+		is_layered(layers[i].full, &layers[i]);
+		is_layered(layers[i].name, &layers[i]);
+	}
+	EQUAL(exchange(&layers[0]), uses_ud() ? 0 : 2);
+	EQUAL(exchange(&layers[1]), 0);
 }
 
 int main(void)

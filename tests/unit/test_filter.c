@@ -44,7 +44,8 @@ static void test_layers(void **state)
 	assert_false(ofi_prov_name_pass("verbs;tcp", "verbs"));
 	assert_true(ofi_prov_name_pass("ofi_rxm", "verbs"));
 	assert_false(ofi_prov_name_pass("ofi_rxm", "tcp"));
-	assert_false(ofi_prov_name_pass("ofi_rxd", "verbs"));
+	assert_true(ofi_prov_name_pass("ofi_rxd", "verbs"));
+	assert_false(ofi_prov_name_pass("ofi_mrail", "verbs"));
 	assert_false(ofi_prov_name_pass("^verbs", "verbs"));
 	assert_true(ofi_prov_name_pass("^tcp", "verbs"));
 	assert_true(ofi_prov_name_pass("verbs;^ofi_rxm", "verbs"));
@@ -64,6 +65,7 @@ static void test_provider_filter(void **state)
 	assert_true(ofi_prov_filter_pass(NULL, "verbs"));
 	assert_string_equal(ofi_prov_filter_layer("tcp,verbs;ofi_rxm", "verbs"), "ofi_rxm");
 	assert_string_equal(ofi_prov_filter_layer("ofi_rxm", "verbs"), "ofi_rxm");
+	assert_string_equal(ofi_prov_filter_layer("verbs;OFI_RXD", "verbs"), "ofi_rxd");
 	assert_null(ofi_prov_filter_layer("verbs,verbs;ofi_rxm", "verbs"));
 	assert_null(ofi_prov_filter_layer("^verbs;ofi_rxm", "verbs"));
 	assert_null(ofi_prov_filter_layer("ofi_rxm", "tcp"));

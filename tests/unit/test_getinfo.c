@@ -119,6 +119,9 @@ static void test_prov_name(void **state)
 	assert_null(info->next);
 	fi_freeinfo(info);
 	assert_int_equal(ask_for("verbs;ofi_rxd", &info), 0);
+	assert_string_equal(seen_prov_name, "verbs;ofi_rxd");
+	fi_freeinfo(info);
+	assert_int_equal(ask_for("verbs;ofi_mrail", &info), 0);
 	assert_string_equal(seen_prov_name, "verbs");
 	fi_freeinfo(info);
 	assert_int_equal(ask_for("^verbs", &info), 0);

@@ -94,6 +94,9 @@ static void no_rdm(const char *reason)
 	hints->fabric_attr->prov_name = strdup("verbs;ofi_rxm");
 	look(FI_EP_RDM, hints, "rxe1 ", reason);
 	free(hints->fabric_attr->prov_name);
+	hints->fabric_attr->prov_name = strdup("verbs;ofi_rxd");
+	look(FI_EP_RDM, hints, "rxe1 ", reason);
+	free(hints->fabric_attr->prov_name);
 	hints->fabric_attr->prov_name = NULL;
 	look(FI_EP_MSG, NULL, "rxe0 rxe1 ", "");
 }

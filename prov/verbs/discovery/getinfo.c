@@ -39,8 +39,9 @@ struct search {
 	enum fi_ep_type type; /* of the current candidate */
 	/* -FI_E*: out of a resource; unlike "no data" */
 	int shortage;
-	bool layered; /* only reliable datagrams, under the name of the layered provider */
-	bool quiet;   /* rejections matter only if nothing is offered */
+	/* Not NULL: only reliable datagrams, under the name of this layered provider. */
+	const char *layered;
+	bool quiet; /* rejections matter only if nothing is offered */
 };
 
 static void reject_port(const struct search *search, const char *device, uint32_t port,
@@ -409,9 +410,9 @@ static int try_rdm(struct search *search, const struct vrb_device *dev, const st
 {
 	struct ofi_miss miss;
 
-	if (vrb_rdm_fits(dev, &miss))
+	if (vrb_rdm_fits(dev, search->layered, &miss))
 		return try_type(search, dev, port,
-				search->layered ? vrb_info_rxm(dev, port)
+				search->layered ? vrb_info_layered(dev, port, search->layered)
 						: vrb_info_rdm(dev, port));
 	search->type = FI_EP_RDM;
 	if (asked_type(search) == FI_EP_RDM || asked_type(search) == FI_EP_UNSPEC)
@@ -555,8 +556,9 @@ int vrb_kind_getinfo(const struct vrb_kind *kind, uint32_t version, const char *
 	if (flags & FI_PROV_ATTR_ONLY)
 		return attr_only(kind, info);
 	STAILQ_INIT(&search.offers);
-	search.layered = hints && hints->fabric_attr && hints->fabric_attr->prov_name &&
-			 strchr(hints->fabric_attr->prov_name, ';');
+	if (hints && hints->fabric_attr && hints->fabric_attr->prov_name &&
+	    strchr(hints->fabric_attr->prov_name, ';'))
+		search.layered = hints->fabric_attr->prov_name;
 	ret = vrb_resolve(node, service, flags, hints, &search.target, &miss);
 	if (ret) {
 		if (ret == -FI_ENODATA)

@@ -15,14 +15,15 @@ static bool asks_hmem(const struct fi_info *hints)
 }
 
 /* Returns NULL, or the reason why endpoints of this type do not support device memory. */
-static const char *hmem_obstacle(enum fi_ep_type type)
+static const char *hmem_obstacle(const struct fi_info *info)
 {
+	enum fi_ep_type type = info->ep_attr->type;
 	const char *why;
 
 	if (type == FI_EP_DGRAM)
 		return "there is no device memory for FI_EP_DGRAM";
-	if (type == FI_EP_RDM && vrb_rdm_wants_ud())
-		return "FI_VERBS_RDM_TRANSPORT=ud has no device memory";
+	if (type == FI_EP_RDM && vrb_rdm_wants_ud(info))
+		return "verbs;ofi_rxd and FI_VERBS_RDM_TRANSPORT=ud have no device memory";
 	if (!ofi_hmem_any(&vrb_prov, &why))
 		return why;
 	return ofi_hmem_p2p_disabled()
@@ -32,7 +33,7 @@ static const char *hmem_obstacle(enum fi_ep_type type)
 
 void vrb_info_offer_hmem(struct fi_info *info, const struct fi_info *hints)
 {
-	if (!asks_hmem(hints) || hmem_obstacle(info->ep_attr->type))
+	if (!asks_hmem(hints) || hmem_obstacle(info))
 		return;
 	info->caps |= FI_HMEM;
 	info->tx_attr->caps |= FI_HMEM;
@@ -48,7 +49,7 @@ void vrb_info_explain_hmem(const struct fi_info *info, const struct fi_info *hin
 	const char *why = NULL;
 
 	if (asks_hmem(hints) && miss)
-		why = hmem_obstacle(info->ep_attr->type);
+		why = hmem_obstacle(info);
 	if (why && !strcmp(miss->attr, "caps") && strstr(miss->asked, "FI_HMEM"))
 		snprintf(miss->has, sizeof(miss->has), "%s", why);
 }

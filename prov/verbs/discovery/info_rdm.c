@@ -65,13 +65,21 @@ struct fi_rx_attr vrb_rdm_rx_limits(void)
 	};
 }
 
+static bool is_rxd(const char *name)
+{
+	return name && strcasestr(name, ";ofi_rxd");
+}
+
 /*
  * All peers share one receive queue. The connection manager of iWARP establishes a connection
  * before the passive side has sent what the two sides must agree on.
  */
-bool vrb_rdm_fits(const struct vrb_device *dev, struct ofi_miss *why)
+bool vrb_rdm_fits(const struct vrb_device *dev, const char *name, struct ofi_miss *why)
 {
-	if (!dev->rc_err && dev->transport != IBV_TRANSPORT_IWARP && dev->attr.max_srq > 0)
+	int ud_err = is_rxd(name) ? dev->ud_err : 0;
+
+	if (!dev->rc_err && !ud_err && dev->transport != IBV_TRANSPORT_IWARP &&
+	    dev->attr.max_srq > 0)
 		return true;
 	why->attr = "ep_attr->type";
 	snprintf(why->asked, sizeof(why->asked), "FI_EP_RDM");
@@ -79,6 +87,8 @@ bool vrb_rdm_fits(const struct vrb_device *dev, struct ofi_miss *why)
 		snprintf(why->has, sizeof(why->has), "no RC queue pair: %s", strerror(dev->rc_err));
 	else if (dev->transport == IBV_TRANSPORT_IWARP)
 		snprintf(why->has, sizeof(why->has), "iWARP; use FI_EP_MSG");
+	else if (ud_err)
+		snprintf(why->has, sizeof(why->has), "no UD queue pair: %s", strerror(ud_err));
 	else
 		snprintf(why->has, sizeof(why->has),
 			 "no shared receive queues (max_srq 0); use FI_EP_MSG");
@@ -114,14 +124,15 @@ struct fi_info *vrb_info_rdm(const struct vrb_device *dev, const struct vrb_port
 	return info;
 }
 
-struct fi_info *vrb_info_rxm(const struct vrb_device *dev, const struct vrb_port *port)
+struct fi_info *vrb_info_layered(const struct vrb_device *dev, const struct vrb_port *port,
+				 const char *name)
 {
 	struct fi_info *info = vrb_info_rdm(dev, port);
 
 	if (!info)
 		return NULL;
-	info->ep_attr->protocol = FI_PROTO_RXM;
-	info->fabric_attr->prov_name = strdup("verbs;ofi_rxm");
+	info->ep_attr->protocol = is_rxd(name) ? FI_PROTO_RXD : FI_PROTO_RXM;
+	info->fabric_attr->prov_name = strdup(is_rxd(name) ? "verbs;ofi_rxd" : "verbs;ofi_rxm");
 	if (info->fabric_attr->prov_name)
 		return info;
 	fi_freeinfo(info);

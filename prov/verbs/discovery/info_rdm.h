@@ -10,10 +10,11 @@
 struct fi_info *vrb_info_rdm(const struct vrb_device *dev, const struct vrb_port *port);
 
 /*
- * The same under the name of the layered provider of other releases, "verbs;ofi_rxm", and with
- * FI_PROTO_RXM.
+ * The same under the name of a layered provider of other releases: "verbs;ofi_rxm", with
+ * FI_PROTO_RXM, or "verbs;ofi_rxd", with FI_PROTO_RXD.
  */
-struct fi_info *vrb_info_rxm(const struct vrb_device *dev, const struct vrb_port *port);
+struct fi_info *vrb_info_layered(const struct vrb_device *dev, const struct vrb_port *port,
+				 const char *name);
 
 /*
  * Sets the registration mode. For an application without any registration mode (mr_mode 0) it
@@ -27,8 +28,11 @@ void vrb_rdm_offer_mode(struct fi_info *info, const struct fi_info *hints);
  */
 void vrb_rdm_explain_key(const struct fi_info *info, const struct fi_info *hints,
 			 struct ofi_miss *miss);
-/* Returns true if reliable datagrams work on the device. Otherwise *why names what it lacks. */
-bool vrb_rdm_fits(const struct vrb_device *dev, struct ofi_miss *why);
+/*
+ * Returns true if reliable datagrams work on the device, under a layered provider's name if that is
+ * not NULL. Otherwise *why names what it lacks.
+ */
+bool vrb_rdm_fits(const struct vrb_device *dev, const char *name, struct ofi_miss *why);
 /* Return the limits of an endpoint's transmit and receive attributes. */
 struct fi_tx_attr vrb_rdm_tx_limits(void);
 struct fi_rx_attr vrb_rdm_rx_limits(void);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <strings.h>
+#include <rdma/fi_endpoint.h>
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
 
@@ -47,10 +48,11 @@ struct vrb_params {
 
 extern struct vrb_params vrb_params;
 
-/* Returns true if reliable datagrams go through unreliable ones. */
-static inline bool vrb_rdm_wants_ud(void)
+/* Returns true if reliable datagrams with these attributes go through unreliable ones. */
+static inline bool vrb_rdm_wants_ud(const struct fi_info *info)
 {
-	return vrb_params.rdm_transport && !strcasecmp(vrb_params.rdm_transport, "ud");
+	return info->ep_attr->protocol == FI_PROTO_RXD ||
+	       (vrb_params.rdm_transport && !strcasecmp(vrb_params.rdm_transport, "ud"));
 }
 
 /*
