@@ -279,6 +279,7 @@ void vrb_ud_close(struct ofi_rdm_ep *ep)
 	drain(all);
 	if (all->qp)
 		ibv_destroy_qp(all->qp);
+	vrb_ud_refused_free(all);
 	vrb_ud_paths_free(all);
 	if (all->mr)
 		ibv_dereg_mr(all->mr);

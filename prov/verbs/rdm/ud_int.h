@@ -20,6 +20,9 @@ enum {
 	VRB_UD_RQ = 2048,  /* of its receive queue */
 	VRB_UD_READS = 16, /* reads of a connection in flight */
 	VRB_UD_JOBS = 64,  /* reads of a peer that wait for their turn */
+	/* Refusals of packets to unknown connections: so many in so many us. */
+	VRB_UD_REFUSALS = 32,
+	VRB_UD_REFUSAL_US = 8000,
 };
 
 struct vrb_ud_wr;
@@ -85,6 +88,9 @@ struct vrb_ud_conn {
 	bool over;   /* the peer has ended the connection, or was told that it has ended */
 	bool broken; /* what is posted fails */
 	bool told;   /* `ended` was called */
+	enum vrb_ud_reason reason; /* that the peer was told, if it is over */
+	bool is_refused;	   /* the packet with the number `refused` was not carried out */
+	uint32_t refused;
 	bool is_busy, is_done, is_failing;
 	enum ibv_wc_status status; /* of the first failure */
 	uint64_t ask;		   /* in us: when the peer's host may be asked again */
@@ -152,7 +158,13 @@ struct vrb_ud {
 	uint64_t wake;	       /* in us: when the endpoint's timer polls */
 	uint32_t conns, fresh; /* connections, and those of which nothing has arrived */
 	bool short_of_room;    /* something could not be sent for lack of buffers or room */
-	void *paths;	       /* tree of vrb_ud_path */
+	struct {
+		uint64_t since; /* in us: when `count` began to count */
+		uint32_t count;
+		struct vrb_ud_path path; /* of a host that no connection has a path to */
+		uint64_t index;		 /* the last packet in the send queue that uses it */
+	} refused;
+	void *paths; /* tree of vrb_ud_path */
 };
 
 static inline struct vrb_ud *vrb_ud_of(const struct vrb_ud_conn *ud)
@@ -168,7 +180,10 @@ int vrb_ud_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 void vrb_ud_pump(struct vrb_ud_conn *ud);
 /* Retransmits what is due. Returns false if the peer was given up. */
 bool vrb_ud_resend(struct vrb_ud_conn *ud);
-/* Sends a packet without a number. */
+/* Sends a packet without a number. Returns false if it counts as lost. */
+bool vrb_ud_put_bare(struct vrb_ud *all, const struct vrb_ud_path *path, uint32_t qpn,
+		     const struct vrb_ud_packet *packet);
+/* The same on a connection. */
 void vrb_ud_send_bare(struct vrb_ud_conn *ud, enum vrb_ud_kind kind, enum vrb_ud_reason reason);
 /* Handles acknowledged packets, linked by `next`. */
 void vrb_ud_acked(struct vrb_ud_conn *ud, struct ofi_rdm_ack_node *node);
@@ -194,6 +209,15 @@ void vrb_ud_violated(struct vrb_ud_conn *ud, enum vrb_ud_reason reason);
 /* Tells the connection's owner once that it has ended. */
 void vrb_ud_tell(struct vrb_ud_conn *ud, int err);
 
+/* Refusals (ud_refuse.c). */
+/* Tells the sender of a packet that there is no such connection. */
+void vrb_ud_refuse(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx);
+/* The peer sends on a connection that has ended: tells it again. */
+void vrb_ud_repeat_end(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet);
+/* Returns true if the peer refuses a packet that was sent to it and is not acknowledged. */
+bool vrb_ud_is_refusal(const struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet);
+void vrb_ud_refused_free(struct vrb_ud *all);
+
 /* Polling (ud_poll.c). */
 int vrb_ud_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc);
 /* Returns receives to the device. */
@@ -201,6 +225,8 @@ void vrb_ud_repost(struct vrb_ud *all);
 
 /* Paths (ud_path.c). */
 struct vrb_ud_path *vrb_ud_path_get(struct vrb_ud *all, const struct ibv_ah_attr *attr);
+/* Returns NULL if no connection has needed that path. */
+struct vrb_ud_path *vrb_ud_path_find(struct vrb_ud *all, const struct ibv_ah_attr *attr);
 void vrb_ud_paths_free(struct vrb_ud *all);
 
 #endif

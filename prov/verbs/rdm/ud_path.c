@@ -33,14 +33,20 @@ static struct ibv_ah_attr with_tclass(const struct vrb_ud *all, const struct ibv
 	return attr;
 }
 
-struct vrb_ud_path *vrb_ud_path_get(struct vrb_ud *all, const struct ibv_ah_attr *attr)
+struct vrb_ud_path *vrb_ud_path_find(struct vrb_ud *all, const struct ibv_ah_attr *attr)
 {
 	const struct vrb_ud_path wanted = { .attr = *attr };
 	struct vrb_ud_path **found = tfind(&wanted, &all->paths, path_compare);
-	struct vrb_ud_path *path;
 
-	if (found)
-		return *found;
+	return found ? *found : NULL;
+}
+
+struct vrb_ud_path *vrb_ud_path_get(struct vrb_ud *all, const struct ibv_ah_attr *attr)
+{
+	struct vrb_ud_path *path = vrb_ud_path_find(all, attr);
+
+	if (path)
+		return path;
 	path = malloc(sizeof(*path));
 	if (!path)
 		return NULL;

@@ -34,6 +34,7 @@ static void end_conn(struct vrb_ud_conn *ud, enum vrb_ud_reason reason, int err)
 	if (ud->over)
 		return;
 	vrb_ud_send_bare(ud, VRB_UD_END, reason);
+	ud->reason = reason;
 	ud->over = true;
 	vrb_ud_tell(ud, err);
 }
@@ -99,12 +100,20 @@ static bool is_shut(const struct vrb_ud_conn *ud)
 	return ud->conn->proof && ud->conn->proof->shut;
 }
 
+/* The end of the connection does not acknowledge the packet. */
+static void refuse_access(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
+{
+	ud->is_refused = true;
+	ud->refused = packet->number;
+	vrb_ud_violated(ud, VRB_UD_ACCESS);
+}
+
 static void take_write(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 {
 	if (is_shut(ud) ||
 	    !vrb_mr_table_copy(vrb_rc_domain(ud->conn->ep), packet->key, packet->addr, packet->len,
 			       true, (void *)(uintptr_t)packet->payload))
-		vrb_ud_violated(ud, VRB_UD_ACCESS);
+		refuse_access(ud, packet);
 }
 
 static void take_read(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
@@ -116,7 +125,7 @@ static void take_read(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet
 		return;
 	}
 	if (is_shut(ud)) {
-		vrb_ud_violated(ud, VRB_UD_ACCESS);
+		refuse_access(ud, packet);
 		return;
 	}
 	job = malloc(sizeof(*job));
@@ -342,6 +351,11 @@ static bool take_packet(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
 	struct ofi_rdm_ack_news news;
 	bool stays = false;
 
+	if (rx->packet.kind == VRB_UD_END && rx->packet.id == VRB_UD_UNKNOWN) {
+		if (vrb_ud_is_refusal(ud, &rx->packet))
+			take_end(ud, &rx->packet);
+		return false;
+	}
 	if (!ofi_rdm_ack_take(&ud->ack, &rx->packet.words, all->now, &news))
 		return false;
 	all->fresh -= !ud->used;
@@ -371,19 +385,35 @@ static struct vrb_ud_conn *find_conn(struct vrb_ud *all, const struct vrb_ud_pac
 	return conn ? conn->ud : NULL;
 }
 
+static bool is_from_peer(const struct vrb_ud_conn *ud, const struct ibv_wc *wc,
+			 const struct vrb_ud_packet *packet)
+{
+	return ud && ud->heard && wc->src_qp == ud->qpn && packet->from == ud->to;
+}
+
+/* Returns true if the packet stays. */
+static bool take_arrived(struct vrb_ud *all, const struct ibv_wc *wc, struct vrb_ud_rx *rx)
+{
+	struct vrb_ud_conn *ud = find_conn(all, &rx->packet);
+
+	if (!is_from_peer(ud, wc, &rx->packet)) {
+		vrb_ud_refuse(all, wc, rx);
+		return false;
+	}
+	if (ud->over) {
+		vrb_ud_repeat_end(ud, &rx->packet);
+		return false;
+	}
+	return has_path(ud, wc, rx) && take_packet(ud, rx);
+}
+
 void vrb_ud_arrived(struct vrb_ud *all, const struct ibv_wc *wc)
 {
 	struct vrb_ud_rx *rx = (struct vrb_ud_rx *)(uintptr_t)wc->wr_id;
 	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr + VRB_UD_GRH;
-	struct vrb_ud_conn *ud = NULL;
-	bool stays = false;
 
-	if (wc->status == IBV_WC_SUCCESS && wc->byte_len > VRB_UD_GRH &&
-	    vrb_ud_parse(bytes, wc->byte_len - VRB_UD_GRH, &rx->packet))
-		ud = find_conn(all, &rx->packet);
-	if (ud && ud->heard && !ud->over && wc->src_qp == ud->qpn && rx->packet.from == ud->to &&
-	    has_path(ud, wc, rx))
-		stays = take_packet(ud, rx);
-	if (!stays)
+	if (wc->status != IBV_WC_SUCCESS || wc->byte_len <= VRB_UD_GRH ||
+	    !vrb_ud_parse(bytes, wc->byte_len - VRB_UD_GRH, &rx->packet) ||
+	    !take_arrived(all, wc, rx))
 		rx_put(all, rx);
 }

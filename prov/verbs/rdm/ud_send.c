@@ -43,8 +43,8 @@ static uint32_t sq_room(const struct vrb_ud *all)
 	return VRB_UD_SQ - (uint32_t)(all->sq_head - all->sq_tail);
 }
 
-/* Posts a packet to the device. It counts as lost if there is no room. */
-static void put_packet(struct vrb_ud *all, const struct vrb_ud_path *path, uint32_t qpn,
+/* Posts a packet to the device. Returns false if it counts as lost because there is no room. */
+static bool put_packet(struct vrb_ud *all, const struct vrb_ud_path *path, uint32_t qpn,
 		       struct ibv_sge sge, struct vrb_ud_tx *tx, bool report)
 {
 	bool is_inline = sge.length <= all->inline_max;
@@ -61,7 +61,7 @@ static void put_packet(struct vrb_ud *all, const struct vrb_ud_path *path, uint3
 		wr.send_flags |= IBV_SEND_SIGNALED;
 	if (!sq_room(all) || ibv_post_send(all->qp, &wr, &bad)) {
 		all->short_of_room = true;
-		return;
+		return false;
 	}
 	if (wr.send_flags & IBV_SEND_SIGNALED)
 		all->sq_reports = all->sq_head + 1;
@@ -69,6 +69,7 @@ static void put_packet(struct vrb_ud *all, const struct vrb_ud_path *path, uint3
 	all->sq[all->sq_head++ % VRB_UD_SQ] = tx;
 	if (tx)
 		tx->posted++;
+	return true;
 }
 
 void vrb_ud_sent(struct vrb_ud *all, uint64_t index)
@@ -121,20 +122,42 @@ static struct vrb_ud_packet packet_to(const struct vrb_ud_conn *ud, enum vrb_ud_
 	return (struct vrb_ud_packet){ .kind = kind, .to = ud->to, .from = ud->conn->qp_num };
 }
 
+/* A packet that the device does not take inline needs a buffer until it is sent. */
+bool vrb_ud_put_bare(struct vrb_ud *all, const struct vrb_ud_path *path, uint32_t qpn,
+		     const struct vrb_ud_packet *packet)
+{
+	uint8_t inlined[VRB_UD_HEAD_MAX] __attribute__((aligned(8)));
+	struct vrb_ud_tx *tx = sizeof(inlined) > all->inline_max ? tx_new(all) : NULL;
+	uint8_t *bytes = tx ? tx->bytes : inlined;
+	struct ibv_sge sge = { .addr = (uintptr_t)bytes, .lkey = tx ? tx->buf->out.lkey : 0 };
+	bool fits;
+
+	sge.length = (uint32_t)vrb_ud_build(bytes, packet);
+	vrb_ud_stamp(bytes, 0, 0, &packet->words, packet->lag);
+	fits = tx || sge.length <= all->inline_max;
+	if (fits)
+		fits = put_packet(all, path, qpn, sge, tx, packet->kind == VRB_UD_END);
+	else
+		all->short_of_room = true;
+	if (tx)
+		tx_put(all, tx);
+	return fits;
+}
+
 void vrb_ud_send_bare(struct vrb_ud_conn *ud, enum vrb_ud_kind kind, enum vrb_ud_reason reason)
 {
 	struct vrb_ud_packet packet = packet_to(ud, kind);
-	uint8_t bytes[VRB_UD_HEAD_MAX] __attribute__((aligned(8)));
-	struct ibv_sge sge = { .addr = (uintptr_t)bytes };
-	struct ofi_rdm_ack_words words;
 
 	if (!ud->path)
 		return;
 	packet.id = reason;
-	sge.length = (uint32_t)vrb_ud_build(bytes, &packet);
-	ofi_rdm_ack_fill(&ud->ack, &ud->in, &words);
-	vrb_ud_stamp(bytes, 0, 0, &words, lag_of(ud));
-	put_packet(vrb_ud_of(ud), ud->path, ud->qpn, sge, NULL, kind == VRB_UD_END);
+	packet.lag = (uint32_t)lag_of(ud);
+	ofi_rdm_ack_fill(&ud->ack, &ud->in, &packet.words);
+	if (ud->is_refused) {
+		packet.words.next = ud->refused;
+		packet.words.early = 0;
+	}
+	vrb_ud_put_bare(vrb_ud_of(ud), ud->path, ud->qpn, &packet);
 }
 
 /* Copies a part of what a work request sends. */

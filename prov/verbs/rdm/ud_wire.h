@@ -36,6 +36,11 @@ enum vrb_ud_reason {
 	VRB_UD_CLOSED,
 	VRB_UD_ACCESS, /* the peer accessed memory without the right to */
 	VRB_UD_BROKEN, /* the peer violated the protocol */
+	/*
+	 * The sender does not know the connection, for which it got the packet with the number
+	 * `next` and the transmission `echo`.
+	 */
+	VRB_UD_UNKNOWN,
 };
 
 enum { VRB_UD_LAST = 1 /* the last part of a message */ };

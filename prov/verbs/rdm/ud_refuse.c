@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Refusals of packets for connections that do not exist here, or not any more. Anybody can send
+ * such packets, so the number of refusals is limited, and they are as long as a header. Whoever
+ * knows one of a connection's two numbers gets the same answer as somebody who knows none.
+ */
+#include "prov/verbs/provider/prov.h"
+#include "ud_int.h"
+
+static bool may_refuse(struct vrb_ud *all)
+{
+	if (all->now - all->refused.since >= VRB_UD_REFUSAL_US) {
+		all->refused.since = all->now;
+		all->refused.count = 0;
+	}
+	if (all->refused.count == VRB_UD_REFUSALS)
+		return false;
+	all->refused.count++;
+	return true;
+}
+
+void vrb_ud_refused_free(struct vrb_ud *all)
+{
+	if (all->refused.path.ah)
+		ibv_destroy_ah(all->refused.path.ah);
+	all->refused.path.ah = NULL;
+}
+
+/*
+ * Returns the way back to the sender of a packet, or NULL. Only one host without a connection is
+ * answered at a time, as nobody limits how many of them there are.
+ */
+static const struct vrb_ud_path *path_back(struct vrb_ud *all, const struct ibv_wc *wc,
+					   const struct vrb_ud_rx *rx)
+{
+	struct vrb_domain *domain = vrb_rc_domain(all->ep);
+	struct ibv_ah_attr attr = { 0 };
+	const struct vrb_ud_path *known;
+	struct ibv_wc copy = *wc;
+
+	if (ibv_init_ah_from_wc(domain->ctx, all->port.num, &copy,
+				(struct ibv_grh *)(uintptr_t)rx->sge.addr, &attr))
+		return NULL;
+	known = vrb_ud_path_find(all, &attr);
+	if (known)
+		return known;
+	if (all->refused.path.ah && all->refused.index >= all->sq_tail)
+		return NULL;
+	vrb_ud_refused_free(all);
+	all->refused.path.ah = ibv_create_ah(domain->pd, &attr);
+	all->refused.index = all->sq_head;
+	return all->refused.path.ah ? &all->refused.path : NULL;
+}
+
+void vrb_ud_refuse(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx)
+{
+	const struct vrb_ud_packet *packet = &rx->packet;
+	const struct vrb_ud_packet refusal = {
+		.kind = VRB_UD_END,
+		.to = packet->from,
+		.from = packet->to,
+		.id = VRB_UD_UNKNOWN,
+		.words = { .next = packet->number, .echo = packet->order },
+	};
+	const struct vrb_ud_path *path;
+
+	/* Nobody waits for an answer to the others. */
+	if (packet->kind < VRB_UD_NUMBERED || !may_refuse(all))
+		return;
+	path = path_back(all, wc, rx);
+	if (path && !vrb_ud_put_bare(all, path, wc->src_qp, &refusal) && path == &all->refused.path)
+		vrb_ud_refused_free(all);
+}
+
+void vrb_ud_repeat_end(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
+{
+	if (packet->kind >= VRB_UD_NUMBERED && may_refuse(vrb_ud_of(ud)))
+		vrb_ud_send_bare(ud, VRB_UD_END, ud->reason);
+}
+
+bool vrb_ud_is_refusal(const struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
+{
+	const struct ofi_rdm_ack_words *words = &packet->words;
+
+	return ofi_rdm_seq_out_waits(&ud->ack.out, words->next) &&
+	       ofi_rdm_seq_distance(ud->ack.newest, words->echo) > 0 &&
+	       ofi_rdm_seq_distance(words->echo, ud->ack.order) > 0;
+}

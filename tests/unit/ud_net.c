@@ -1,0 +1,575 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Endpoints on unreliable datagrams over a fake network. */
+#include "ud_net.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <sys/random.h>
+#include "prov/verbs/cm/cm_wire.h"
+#include "prov/verbs/discovery/inline.h"
+
+#undef ibv_reg_mr
+
+enum { QUEUE = 4096, SENDS = VRB_UD_SQ, RECVS = VRB_UD_RQ, PACKET = UD_MTU, SPREAD_US = 3000 };
+
+struct packet {
+	bool used;
+	uint64_t due;
+	unsigned int from, to; /* nodes */
+	uint32_t qpn;	       /* of the sender */
+	size_t len;
+	uint8_t bytes[PACKET];
+};
+
+struct device {
+	struct ibv_qp qp;
+	struct ibv_cq cq;
+	struct ibv_recv_wr recvs[RECVS];
+	struct ibv_sge sges[RECVS];
+	uint32_t recv_head, recv_tail;
+	struct ibv_wc wcs[SENDS + RECVS + 1];
+	uint32_t wc_head, wc_tail;
+};
+
+struct ud_node ud_nodes[UD_NODES];
+
+static struct {
+	struct ibv_context ctx;
+	struct ibv_pd pd;
+	struct device devices[UD_NODES];
+	struct packet packets[QUEUE];
+	struct ud_net_params params;
+	uint64_t random, now; /* now: in us */
+	int objects;	      /* of the device that exist */
+	unsigned int opening; /* the node that opens */
+	unsigned int heard;
+	struct vrb_ud_packet last;
+	uint8_t last_bytes[PACKET];
+} net;
+
+static void must(bool truth)
+{
+	if (!truth)
+		abort();
+}
+
+uint32_t ud_net_any(uint32_t n)
+{
+	net.random ^= net.random << 13;
+	net.random ^= net.random >> 7;
+	net.random ^= net.random << 17;
+	return (uint32_t)((net.random >> 32) * n >> 32);
+}
+
+static bool happens(uint32_t thousandths)
+{
+	return ud_net_any(1000) < thousandths;
+}
+
+/* The clock and the random numbers of the endpoints. */
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+ssize_t __wrap_getrandom(void *buf, size_t len, unsigned int flags);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	(void)clock;
+	now->tv_sec = (time_t)(net.now / 1000000);
+	now->tv_nsec = (long)(net.now % 1000000) * 1000;
+	return 0;
+}
+
+ssize_t __wrap_getrandom(void *buf, size_t len, unsigned int flags)
+{
+	uint8_t *bytes = buf;
+	size_t i;
+
+	(void)flags;
+	for (i = 0; i < len; i++)
+		bytes[i] = (uint8_t)ud_net_any(256);
+	return (ssize_t)len;
+}
+
+/* The device. */
+
+static struct device *device_of(const struct ibv_qp *qp)
+{
+	return &net.devices[qp->qp_num - UD_QPN];
+}
+
+static void push_wc(struct device *device, const struct ibv_wc *wc)
+{
+	must(device->wc_head - device->wc_tail < SENDS + RECVS);
+	device->wcs[device->wc_head++ % (SENDS + RECVS)] = *wc;
+}
+
+static struct packet *packet_new(void)
+{
+	size_t i;
+
+	for (i = 0; i < QUEUE; i++)
+		if (!net.packets[i].used)
+			return &net.packets[i];
+	return NULL;
+}
+
+/* A network that is full loses packets, too. */
+static void put_on_wire(const struct packet *from)
+{
+	struct packet *packet = packet_new();
+
+	if (!packet || happens(net.params.loss))
+		return;
+	*packet = *from;
+	packet->used = true;
+	packet->due = net.now + 5 + (happens(net.params.delayed) ? ud_net_any(SPREAD_US) : 0);
+}
+
+static void send_packet(const struct packet *packet)
+{
+	put_on_wire(packet);
+	if (happens(net.params.duplicates))
+		put_on_wire(packet);
+}
+
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	struct packet packet = { .from = qp->qp_num - UD_QPN, .qpn = qp->qp_num };
+	const struct ibv_wc wc = { .wr_id = wr->wr_id, .opcode = IBV_WC_SEND };
+	const struct ibv_ah *ah = wr->wr.ud.ah;
+
+	*bad = wr;
+	if (wr->send_flags & IBV_SEND_INLINE && net.params.no_inline)
+		return EINVAL;
+	packet.to = ah->handle;
+	packet.len = wr->sg_list->length;
+	must(packet.len <= PACKET);
+	memcpy(packet.bytes, (void *)(uintptr_t)wr->sg_list->addr, packet.len);
+	if (packet.to == UD_STRANGER || wr->wr.ud.remote_qpn == UD_QPN + packet.to)
+		send_packet(&packet);
+	if (wr->send_flags & IBV_SEND_SIGNALED)
+		push_wc(device_of(qp), &wc);
+	return 0;
+}
+
+static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	struct device *device = device_of(qp);
+	uint32_t at;
+
+	*bad = NULL;
+	for (; wr; wr = wr->next) {
+		must(device->recv_head - device->recv_tail < RECVS);
+		at = device->recv_head++ % RECVS;
+		device->recvs[at] = *wr;
+		device->sges[at] = *wr->sg_list;
+	}
+	return 0;
+}
+
+static int poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
+{
+	struct device *device = (struct device *)((char *)cq - offsetof(struct device, cq));
+	int n = 0;
+
+	while (n < count && device->wc_tail != device->wc_head)
+		wc[n++] = device->wcs[device->wc_tail++ % (SENDS + RECVS)];
+	return n;
+}
+
+static void hear(const struct packet *packet)
+{
+	net.heard++;
+	memcpy(net.last_bytes, packet->bytes, packet->len);
+	must(vrb_ud_parse(net.last_bytes, packet->len, &net.last));
+}
+
+static void arrive(const struct packet *packet)
+{
+	struct device *device = &net.devices[packet->to];
+	struct ibv_wc wc = { .opcode = IBV_WC_RECV, .src_qp = packet->qpn };
+	const struct ibv_sge *sge;
+	struct ibv_grh *grh;
+	uint32_t at;
+
+	if (device->recv_head == device->recv_tail)
+		return;
+	at = device->recv_tail++ % RECVS;
+	sge = &device->sges[at];
+	grh = (struct ibv_grh *)(uintptr_t)sge->addr;
+	memset(grh, 0, sizeof(*grh));
+	grh->sgid.raw[15] = (uint8_t)packet->from;
+	wc.wr_id = device->recvs[at].wr_id;
+	wc.byte_len = (uint32_t)packet->len + VRB_UD_GRH;
+	wc.status = wc.byte_len > sge->length ? IBV_WC_LOC_LEN_ERR : IBV_WC_SUCCESS;
+	if (!wc.status)
+		memcpy(grh + 1, packet->bytes, packet->len);
+	push_wc(device, &wc);
+}
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+	struct device *device = &net.devices[net.opening];
+
+	(void)pd;
+	device->qp = (struct ibv_qp){ .context = &net.ctx, .qp_num = UD_QPN + net.opening };
+	must(init->qp_type == IBV_QPT_UD);
+	net.objects++;
+	return &device->qp;
+}
+
+int ibv_destroy_qp(struct ibv_qp *qp)
+{
+	(void)qp;
+	net.objects--;
+	return 0;
+}
+
+int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	(void)qp;
+	(void)attr;
+	(void)mask;
+	return 0;
+}
+
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t len, int access)
+{
+	struct ibv_mr *mr = calloc(1, sizeof(*mr));
+
+	(void)access;
+	must(mr);
+	*mr = (struct ibv_mr){ .pd = pd, .addr = addr, .length = len };
+	net.objects++;
+	return mr;
+}
+
+struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
+				unsigned int access)
+{
+	(void)iova;
+	return ibv_reg_mr(pd, addr, len, (int)access);
+}
+
+int ibv_dereg_mr(struct ibv_mr *mr)
+{
+	free(mr);
+	net.objects--;
+	return 0;
+}
+
+int ibv_init_ah_from_wc(struct ibv_context *ctx, uint8_t port, struct ibv_wc *wc,
+			struct ibv_grh *grh, struct ibv_ah_attr *attr)
+{
+	(void)ctx;
+	(void)wc;
+	*attr = (struct ibv_ah_attr){ .is_global = 1, .port_num = port, .grh.dgid = grh->sgid };
+	return 0;
+}
+
+struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	struct ibv_ah *ah = calloc(1, sizeof(*ah));
+
+	must(ah);
+	*ah = (struct ibv_ah){ .pd = pd, .handle = attr->grh.dgid.raw[15] };
+	net.objects++;
+	return ah;
+}
+
+int ibv_destroy_ah(struct ibv_ah *ah)
+{
+	free(ah);
+	net.objects--;
+	return 0;
+}
+
+int vrb_ud_port_find(const char *call, struct ibv_context *ctx, const struct fi_info *info,
+		     struct vrb_ud_port *port)
+{
+	(void)call;
+	(void)ctx;
+	(void)info;
+	*port = (struct vrb_ud_port){ .num = 1, .mtu = UD_MTU };
+	return 0;
+}
+
+int vrb_inline_max(struct ibv_context *ctx, enum ibv_qp_type type, const char **call, uint32_t *max)
+{
+	(void)ctx;
+	(void)type;
+	(void)call;
+	*max = net.params.no_inline ? 0 : 200;
+	return 0;
+}
+
+void vrb_inline_forget(void)
+{
+}
+
+/* The owner of connections. */
+
+static void conn_ended(struct vrb_rc_conn *rc, int err)
+{
+	struct ud_conn *conn = (struct ud_conn *)rc;
+
+	conn->endings++;
+	conn->err = err;
+}
+
+static void conn_silent(struct vrb_rc_conn *rc)
+{
+	struct ud_conn *conn = (struct ud_conn *)rc;
+
+	conn->silences++;
+	if (net.params.silent)
+		net.params.silent(conn);
+	else
+		vrb_ud_conn_heard(rc);
+}
+
+static void ep_lost(struct ofi_rdm_ep *ep, int err)
+{
+	(void)ep;
+	(void)err;
+}
+
+static void ep_wake(struct ofi_rdm_ep *ep, uint64_t ms)
+{
+	(void)ep;
+	(void)ms;
+}
+
+static const struct vrb_ud_calls calls = { conn_ended, conn_silent, ep_lost, ep_wake };
+
+/* Endpoints. */
+
+void ud_net_repost(unsigned int at, struct vrb_rdm_rx *rx)
+{
+	struct ibv_recv_wr *bad, *wr = &((struct vrb_rdm_rx_buf *)rx)->wr;
+
+	wr->next = NULL;
+	must(!ibv_post_srq_recv(ud_nodes[at].rc.srq, wr, &bad));
+}
+
+static void open_buffers(struct ud_node *node)
+{
+	struct vrb_rdm_rx_buf *buf;
+	unsigned int i;
+
+	for (i = 0; i < UD_BUFFERS; i++) {
+		buf = &node->bufs[i];
+		buf->rx.sge.length = UD_BUFFER;
+		buf->rx.sge.addr = (uintptr_t)malloc(UD_BUFFER);
+		must(buf->rx.sge.addr);
+		buf->wr.wr_id = (uintptr_t)buf | VRB_RDM_RX_BIT;
+		ud_net_repost((unsigned int)(node - ud_nodes), &buf->rx);
+	}
+}
+
+static void open_region(struct ud_node *node)
+{
+	node->mr = (struct ibv_mr){ .addr = node->region,
+				    .length = UD_REGION,
+				    .rkey = 1000 + (uint32_t)(node - ud_nodes) };
+	vrb_mr_table_open(&node->domain.table);
+	must(!vrb_mr_table_add(&node->domain, &node->mr,
+			       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE));
+}
+
+static void node_open(unsigned int at)
+{
+	struct ud_node *node = &ud_nodes[at];
+
+	memset(node, 0, sizeof(*node));
+	net.opening = at;
+	node->domain.ctx = &net.ctx;
+	node->domain.pd = &net.pd;
+	node->domain.base.info = fi_allocinfo();
+	node->rc.rdm.info = fi_allocinfo();
+	node->rc.rdm.domain = &node->domain.base;
+	net.devices[at].cq.context = &net.ctx;
+	node->rc.cq = node->rc.poll_cq = &net.devices[at].cq;
+	node->rc.rx.depth = UD_BUFFERS;
+	node->peer.rdm.ep = &node->rc.rdm;
+	node->peer.rdm.addr.sa.sa_family = AF_INET;
+	must(!vrb_ud_open(&node->rc.rdm, &calls));
+	open_region(node);
+	open_buffers(node);
+}
+
+void ud_net_set(const struct ud_net_params *params)
+{
+	net.params = *params;
+}
+
+void ud_net_begin(uint64_t seed, const struct ud_net_params *params)
+{
+	unsigned int i;
+
+	memset(&net, 0, sizeof(net));
+	net.random = seed * 2 + 1;
+	net.now = 1000000;
+	net.params = *params;
+	net.ctx.ops.poll_cq = poll_cq;
+	net.ctx.ops.post_send = post_send;
+	net.ctx.ops.post_recv = post_recv;
+	for (i = 0; i < 10; i++)
+		ud_net_any(1);
+	for (i = 0; i < UD_NODES; i++)
+		node_open(i);
+}
+
+static void node_close(struct ud_node *node)
+{
+	unsigned int i;
+
+	vrb_ud_close(&node->rc.rdm);
+	vrb_mr_table_close(&node->domain.table);
+	fi_freeinfo(node->domain.base.info);
+	fi_freeinfo(node->rc.rdm.info);
+	for (i = 0; i < UD_BUFFERS; i++)
+		free((void *)(uintptr_t)node->bufs[i].rx.sge.addr);
+	must(!node->guard);
+}
+
+void ud_net_end(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < UD_NODES; i++)
+		node_close(&ud_nodes[i]);
+	must(!net.objects);
+}
+
+static void deliver(struct packet *packet)
+{
+	packet->used = false;
+	if (packet->to < UD_NODES)
+		arrive(packet);
+	else
+		hear(packet);
+}
+
+void ud_net_pass(uint64_t us)
+{
+	size_t i;
+
+	net.now += us;
+	for (i = 0; i < QUEUE; i++)
+		if (net.packets[i].used && net.packets[i].due <= net.now)
+			deliver(&net.packets[i]);
+}
+
+uint64_t ud_net_next(void)
+{
+	uint64_t next = UINT64_MAX;
+	size_t i;
+
+	for (i = 0; i < QUEUE; i++)
+		if (net.packets[i].used && net.packets[i].due < next)
+			next = net.packets[i].due;
+	for (i = 0; i < UD_NODES; i++)
+		if (ud_nodes[i].rc.ud->next < next)
+			next = ud_nodes[i].rc.ud->next;
+	if (next == UINT64_MAX)
+		return 0;
+	return next > net.now ? next - net.now : 1;
+}
+
+/* Connections. */
+
+static struct vrb_rc_conn **bucket(struct ud_conn *conn)
+{
+	return &conn->node->rc.by_qp[conn->rc.qp_num % VRB_RDM_QP_BUCKETS];
+}
+
+static struct ud_conn *conn_new(unsigned int at)
+{
+	struct ud_conn *conn = calloc(1, sizeof(*conn));
+
+	must(conn);
+	conn->node = &ud_nodes[at];
+	conn->rc.ep = &conn->node->rc.rdm;
+	conn->rc.peer = &conn->node->peer.rdm;
+	must(!vrb_ud_conn_open(&conn->rc));
+	conn->rc.qp_next = *bucket(conn);
+	*bucket(conn) = &conn->rc;
+	return conn;
+}
+
+static void tell(struct ud_conn *from, struct ud_conn *to, enum rdma_cm_event_type type)
+{
+	uint8_t wire[64];
+	struct rdma_cm_event event = { .event = type };
+
+	event.param.ud.private_data = wire;
+	event.param.ud.private_data_len = vrb_ud_say(&from->rc, wire, vrb_cm_pack(wire, "a", 1));
+	event.param.ud.ah_attr.is_global = 1;
+	event.param.ud.ah_attr.grh.dgid.raw[15] = (uint8_t)(from->node - ud_nodes);
+	must(!vrb_ud_hear(&to->rc, &event));
+}
+
+void ud_net_join(unsigned int from, unsigned int to, struct ud_conn **active,
+		 struct ud_conn **passive)
+{
+	*active = conn_new(from);
+	*passive = conn_new(to);
+	tell(*active, *passive, RDMA_CM_EVENT_CONNECT_REQUEST);
+	tell(*passive, *active, RDMA_CM_EVENT_ESTABLISHED);
+}
+
+void ud_net_close(struct ud_conn *conn)
+{
+	struct vrb_rc_conn **at = bucket(conn);
+
+	while (*at != &conn->rc)
+		at = &(*at)->qp_next;
+	*at = conn->rc.qp_next;
+	vrb_ud_conn_close(&conn->rc);
+	free(conn);
+}
+
+void ud_net_forget(struct ud_conn *conn)
+{
+	conn->rc.ud->over = true;
+	ud_net_close(conn);
+}
+
+int ud_net_post(struct ud_conn *conn, enum ibv_wr_opcode opcode, void *buf, uint32_t len,
+		uint64_t remote, uint32_t key, uint64_t id)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)buf, .length = len };
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = id,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = opcode,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { .remote_addr = remote, .rkey = key },
+	};
+
+	return ibv_post_send(conn->rc.sq, &wr, &bad);
+}
+
+bool ud_net_poll(unsigned int at, struct ibv_wc *wc)
+{
+	return ibv_poll_cq(ud_nodes[at].rc.poll_cq, 1, wc) == 1;
+}
+
+void ud_net_inject(unsigned int from, uint32_t qpn, unsigned int to, const void *bytes, size_t len)
+{
+	struct packet packet = { .from = from, .to = to, .qpn = qpn, .len = len };
+
+	must(len <= PACKET);
+	memcpy(packet.bytes, bytes, len);
+	arrive(&packet);
+}
+
+unsigned int ud_net_heard(struct vrb_ud_packet *last)
+{
+	*last = net.last;
+	return net.heard;
+}

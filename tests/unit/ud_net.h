@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Endpoints on unreliable datagrams, joined by a network of fake UD queue pairs that loses,
+ * duplicates and delays packets as a seed decides. The test moves the clock. A connection is made
+ * with the words that the connection manager would carry.
+ */
+#ifndef UD_NET_H
+#define UD_NET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "prov/verbs/rdm/ud_int.h"
+
+enum {
+	UD_NODES = 3,
+	UD_BUFFERS = 64, /* receive buffers of a node */
+	UD_BUFFER = 20000,
+	UD_MTU = 1024,
+	UD_REGION = 1 << 16,
+	UD_STRANGER = UD_NODES, /* the place of a host without an endpoint */
+	UD_QPN = 100,		/* the queue pair number of node 0 */
+	UD_STRANGER_QPN = 999,
+};
+
+struct ud_node {
+	struct vrb_rc_ep rc;
+	struct vrb_domain domain;
+	struct vrb_rc_peer peer; /* of all connections, for the log */
+	struct vrb_rdm_rx_buf bufs[UD_BUFFERS];
+	struct ibv_mr mr; /* of the region that peers may read and write */
+	uint8_t region[UD_REGION];
+	uint64_t guard; /* 0: nobody has written behind the region */
+};
+
+/* What a connection's owner was told. */
+struct ud_conn {
+	struct vrb_rc_conn rc; /* first */
+	struct ud_node *node;
+	unsigned int endings, silences;
+	int err;
+};
+
+/* In thousandths. */
+struct ud_net_params {
+	uint32_t loss, duplicates, delayed;
+	bool no_inline;
+	void (*silent)(struct ud_conn *conn); /* NULL: the peer's host is heard */
+};
+
+extern struct ud_node ud_nodes[UD_NODES];
+
+void ud_net_begin(uint64_t seed, const struct ud_net_params *params);
+/* Changes what the network does from now on. */
+void ud_net_set(const struct ud_net_params *params);
+/* Closes the endpoints; nothing of the device may be left. */
+void ud_net_end(void);
+/* Returns a random number below n. */
+uint32_t ud_net_any(uint32_t n);
+/* Moves the clock and delivers packets. */
+void ud_net_pass(uint64_t us);
+/* Returns the time until a packet arrives or a timer of an endpoint expires, 0 if it is over. */
+uint64_t ud_net_next(void);
+
+/* Connects two endpoints; `from` is the active side. */
+void ud_net_join(unsigned int from, unsigned int to, struct ud_conn **active,
+		 struct ud_conn **passive);
+void ud_net_close(struct ud_conn *conn);
+/* The node forgets all of its connections without a word to its peers, as if it had restarted. */
+void ud_net_forget(struct ud_conn *conn);
+int ud_net_post(struct ud_conn *conn, enum ibv_wr_opcode opcode, void *buf, uint32_t len,
+		uint64_t remote, uint32_t key, uint64_t id);
+/* Returns true with a completion of the endpoint. */
+bool ud_net_poll(unsigned int node, struct ibv_wc *wc);
+/* Posts a receive buffer again. */
+void ud_net_repost(unsigned int node, struct vrb_rdm_rx *rx);
+/* Sends bytes to a node from a queue pair of the stranger, or of a node. */
+void ud_net_inject(unsigned int from, uint32_t qpn, unsigned int to, const void *bytes, size_t len);
+/* Returns the packets that the stranger's host has received, and the last one of them. */
+unsigned int ud_net_heard(struct vrb_ud_packet *last);
+
+#endif
