@@ -458,6 +458,55 @@ static void an_access_without_the_right_whose_refusal_is_lost(void **state)
 	without_the_right(true);
 }
 
+/* Returns true if the passive end acknowledges a message in the call that returns it. */
+static bool is_acknowledged_at_once(void)
+{
+	unsigned int i, completions = 0;
+	struct ibv_wc wc;
+
+	send_one(active);
+	ud_net_pass(1000);
+	assert_true(ud_net_poll(1, &wc));
+	ud_net_repost(1, (struct vrb_rdm_rx *)(uintptr_t)(wc.wr_id & ~(uint64_t)VRB_RDM_RX_BIT));
+	ud_net_pass(100);
+	for (i = 0; ud_net_poll(0, &wc); i++)
+		completions += !(wc.wr_id & VRB_RDM_RX_BIT);
+	return completions;
+}
+
+static void answer(void)
+{
+	struct ibv_wc wc;
+
+	send_one(passive);
+	ud_net_pass(100);
+	while (ud_net_poll(0, &wc))
+		if (wc.wr_id & VRB_RDM_RX_BIT)
+			ud_net_repost(0,
+				      (struct vrb_rdm_rx *)(uintptr_t)(wc.wr_id &
+								       ~(uint64_t)VRB_RDM_RX_BIT));
+	ud_net_pass(1000);
+	while (ud_net_poll(1, &wc))
+		;
+}
+
+/* A process may stop, or compute, as soon as it has its message. */
+static void a_message_is_acknowledged_before_it_is_seen(void **state)
+{
+	int i;
+
+	(void)state;
+	exchange();
+	assert_true(is_acknowledged_at_once());
+	assert_true(is_acknowledged_at_once());
+	/* Peers that answer each message need no acknowledgments of their own. */
+	for (i = 0; i < VRB_UD_CHATS; i++) {
+		is_acknowledged_at_once();
+		answer();
+	}
+	assert_false(is_acknowledged_at_once());
+}
+
 static void nobody_answers(struct ud_conn *conn)
 {
 	(void)conn;
@@ -510,6 +559,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_access_without_the_right, begin, end),
 		cmocka_unit_test_setup_teardown(an_access_without_the_right_whose_refusal_is_lost,
 						begin, end),
+		cmocka_unit_test_setup_teardown(a_message_is_acknowledged_before_it_is_seen, begin,
+						end),
 		cmocka_unit_test_setup_teardown(a_silent_host_is_given_up, begin, end),
 		cmocka_unit_test_setup_teardown(a_stopped_peer_is_waited_for, begin, end),
 	};

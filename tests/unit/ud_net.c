@@ -38,8 +38,7 @@ struct ud_node ud_nodes[UD_NODES];
 static struct {
 	struct ibv_context ctx;
 	struct ibv_pd pd;
-	struct device devices[UD_NODES];
-	struct packet packets[QUEUE];
+	size_t top; /* of the packets, so many have been used */
 	struct ud_net_params params;
 	uint64_t random, now; /* now: in us */
 	int objects;	      /* of the device that exist */
@@ -48,6 +47,9 @@ static struct {
 	struct vrb_ud_packet last;
 	uint8_t last_bytes[PACKET];
 } net;
+
+static struct device devices[UD_NODES];
+static struct packet packets[QUEUE];
 
 static void must(bool truth)
 {
@@ -96,7 +98,7 @@ ssize_t __wrap_getrandom(void *buf, size_t len, unsigned int flags)
 
 static struct device *device_of(const struct ibv_qp *qp)
 {
-	return &net.devices[qp->qp_num - UD_QPN];
+	return &devices[qp->qp_num - UD_QPN];
 }
 
 static void push_wc(struct device *device, const struct ibv_wc *wc)
@@ -109,10 +111,10 @@ static struct packet *packet_new(void)
 {
 	size_t i;
 
-	for (i = 0; i < QUEUE; i++)
-		if (!net.packets[i].used)
-			return &net.packets[i];
-	return NULL;
+	for (i = 0; i < net.top; i++)
+		if (!packets[i].used)
+			return &packets[i];
+	return net.top < QUEUE ? &packets[net.top++] : NULL;
 }
 
 /* A network that is full loses packets, too. */
@@ -188,7 +190,7 @@ static void hear(const struct packet *packet)
 
 static void arrive(const struct packet *packet)
 {
-	struct device *device = &net.devices[packet->to];
+	struct device *device = &devices[packet->to];
 	struct ibv_wc wc = { .opcode = IBV_WC_RECV, .src_qp = packet->qpn };
 	const struct ibv_sge *sge;
 	struct ibv_grh *grh;
@@ -211,7 +213,7 @@ static void arrive(const struct packet *packet)
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
-	struct device *device = &net.devices[net.opening];
+	struct device *device = &devices[net.opening];
 
 	(void)pd;
 	device->qp = (struct ibv_qp){ .context = &net.ctx, .qp_num = UD_QPN + net.opening };
@@ -385,13 +387,15 @@ static void node_open(unsigned int at)
 
 	memset(node, 0, sizeof(*node));
 	net.opening = at;
+	devices[at].recv_head = devices[at].recv_tail = 0;
+	devices[at].wc_head = devices[at].wc_tail = 0;
 	node->domain.ctx = &net.ctx;
 	node->domain.pd = &net.pd;
 	node->domain.base.info = fi_allocinfo();
 	node->rc.rdm.info = fi_allocinfo();
 	node->rc.rdm.domain = &node->domain.base;
-	net.devices[at].cq.context = &net.ctx;
-	node->rc.cq = node->rc.poll_cq = &net.devices[at].cq;
+	devices[at].cq.context = &net.ctx;
+	node->rc.cq = node->rc.poll_cq = &devices[at].cq;
 	node->rc.rx.depth = UD_BUFFERS;
 	node->peer.rdm.ep = &node->rc.rdm;
 	node->peer.rdm.addr.sa.sa_family = AF_INET;
@@ -458,9 +462,9 @@ void ud_net_pass(uint64_t us)
 	size_t i;
 
 	net.now += us;
-	for (i = 0; i < QUEUE; i++)
-		if (net.packets[i].used && net.packets[i].due <= net.now)
-			deliver(&net.packets[i]);
+	for (i = 0; i < net.top; i++)
+		if (packets[i].used && packets[i].due <= net.now)
+			deliver(&packets[i]);
 }
 
 uint64_t ud_net_next(void)
@@ -468,9 +472,9 @@ uint64_t ud_net_next(void)
 	uint64_t next = UINT64_MAX;
 	size_t i;
 
-	for (i = 0; i < QUEUE; i++)
-		if (net.packets[i].used && net.packets[i].due < next)
-			next = net.packets[i].due;
+	for (i = 0; i < net.top; i++)
+		if (packets[i].used && packets[i].due < next)
+			next = packets[i].due;
 	for (i = 0; i < UD_NODES; i++)
 		if (ud_nodes[i].rc.ud->next < next)
 			next = ud_nodes[i].rc.ud->next;

@@ -14,7 +14,7 @@
 enum {
 	UD_NODES = 3,
 	UD_BUFFERS = 64, /* receive buffers of a node */
-	UD_BUFFER = 20000,
+	UD_BUFFER = 4000,
 	UD_MTU = 1024,
 	UD_REGION = 1 << 16,
 	UD_STRANGER = UD_NODES, /* the place of a host without an endpoint */

@@ -212,6 +212,7 @@ static struct vrb_ud *ud_new(struct ofi_rdm_ep *ep, const struct vrb_ud_calls *c
 	TAILQ_INIT(&all->done);
 	TAILQ_INIT(&all->failing);
 	TAILQ_INIT(&all->stalled);
+	TAILQ_INIT(&all->prompt);
 	return all;
 }
 
@@ -344,6 +345,8 @@ static void unlist(struct vrb_ud *all, struct vrb_ud_conn *ud)
 		TAILQ_REMOVE(&all->done, ud, done);
 	if (ud->is_failing)
 		TAILQ_REMOVE(&all->failing, ud, failing);
+	if (ud->is_prompt)
+		TAILQ_REMOVE(&all->prompt, ud, prompt);
 }
 
 void vrb_ud_conn_close(struct vrb_rc_conn *conn)

@@ -20,6 +20,14 @@ enum {
 	VRB_UD_RQ = 2048,  /* of its receive queue */
 	VRB_UD_READS = 16, /* reads of a connection in flight */
 	VRB_UD_JOBS = 64,  /* reads of a peer that wait for their turn */
+	/*
+	 * A message is acknowledged before the process may stop looking, unless one was within this
+	 * time in us, or what is sent soon after messages of the peer arrive will acknowledge it: so
+	 * many packets in a row did.
+	 */
+	VRB_UD_PROMPT_US = 50,
+	VRB_UD_SOON_US = 200,
+	VRB_UD_CHATS = 8,
 	/* Refusals of packets to unknown connections: so many in so many us. */
 	VRB_UD_REFUSALS = 32,
 	VRB_UD_REFUSAL_US = 8000,
@@ -94,6 +102,9 @@ struct vrb_ud_conn {
 	bool is_busy, is_done, is_failing;
 	enum ibv_wc_status status; /* of the first failure */
 	uint64_t ask;		   /* in us: when the peer's host may be asked again */
+	uint64_t acked;		   /* in us: when only an acknowledgment was last sent */
+	uint64_t met;		   /* in us: when the last message arrived */
+	uint8_t chats;		   /* packets in a row that were sent soon after one had arrived */
 	uint64_t arrived; /* the earliest time at which the newest packet may have arrived, in us */
 	uint32_t flying, reads, next_id, job_count;
 	struct ofi_rdm_ack ack;
@@ -105,8 +116,8 @@ struct vrb_ud_conn {
 	STAILQ_HEAD(, vrb_ud_rx) stalled; /* in order, but there was no buffer */
 	struct vrb_rdm_rx *part;	  /* a message of which a part has arrived */
 	uint32_t part_len;
-	TAILQ_ENTRY(vrb_ud_conn) busy, done, failing, stalling;
-	bool is_stalled;
+	TAILQ_ENTRY(vrb_ud_conn) busy, done, failing, stalling, prompt;
+	bool is_stalled, is_prompt;
 };
 
 TAILQ_HEAD(vrb_ud_conns, vrb_ud_conn);
@@ -152,6 +163,7 @@ struct vrb_ud {
 	struct vrb_ud_conns done;    /* the oldest work request has completed */
 	struct vrb_ud_conns failing; /* work requests fail */
 	struct vrb_ud_conns stalled;
+	struct vrb_ud_conns prompt; /* messages arrived that may have to be acknowledged at once */
 	struct ofi_rdm_ack_params ack_params;
 	uint64_t polled, last; /* in us: when the device was polled before, and last */
 	uint64_t now, next;    /* in us: the time, and when a timer expires first */
@@ -185,6 +197,8 @@ bool vrb_ud_put_bare(struct vrb_ud *all, const struct vrb_ud_path *path, uint32_
 		     const struct vrb_ud_packet *packet);
 /* The same on a connection. */
 void vrb_ud_send_bare(struct vrb_ud_conn *ud, enum vrb_ud_kind kind, enum vrb_ud_reason reason);
+/* Sends an acknowledgment alone. */
+void vrb_ud_send_ack(struct vrb_ud_conn *ud);
 /* Handles acknowledged packets, linked by `next`. */
 void vrb_ud_acked(struct vrb_ud_conn *ud, struct ofi_rdm_ack_node *node);
 /* Takes completions of the device's send queue up to that work request. */

@@ -117,6 +117,25 @@ static int report(struct vrb_ud *all, int count, struct ibv_wc *wc)
 	return n + report_failed(all, count - n, wc + n);
 }
 
+/* Nothing has been sent that could have carried the acknowledgment. */
+static void ack_late(struct vrb_ud_conn *ud)
+{
+	ud->chats = 0;
+	vrb_ud_send_ack(ud);
+}
+
+static void ack_messages(struct vrb_ud *all)
+{
+	struct vrb_ud_conn *ud;
+
+	while ((ud = TAILQ_FIRST(&all->prompt))) {
+		TAILQ_REMOVE(&all->prompt, ud, prompt);
+		ud->is_prompt = false;
+		if (!ud->over && ud->ack.owes != OFI_RDM_ACK_NEVER)
+			vrb_ud_send_ack(ud);
+	}
+}
+
 static void run_timers(struct vrb_ud *all)
 {
 	struct vrb_ud_conns busy = TAILQ_HEAD_INITIALIZER(busy);
@@ -132,7 +151,7 @@ static void run_timers(struct vrb_ud *all)
 			continue;
 		vrb_ud_pump(ud);
 		if (ofi_rdm_ack_is_owed(&ud->ack, all->now))
-			vrb_ud_send_bare(ud, VRB_UD_ACK, 0);
+			ack_late(ud);
 		vrb_ud_watch(ud);
 	}
 }
@@ -152,6 +171,7 @@ static int poll_device(struct vrb_ud *all)
 		else
 			vrb_ud_arrived(all, &wc[i]);
 	}
+	ack_messages(all);
 	return n;
 }
 
@@ -183,7 +203,7 @@ void vrb_ud_arm(struct ofi_rdm_ep *ep)
 		return;
 	TAILQ_FOREACH (ud, &all->busy, busy)
 		if (ud->ack.owes != OFI_RDM_ACK_NEVER)
-			vrb_ud_send_bare(ud, VRB_UD_ACK, 0);
+			ack_late(ud);
 }
 
 uint64_t vrb_ud_due(const struct ofi_rdm_ep *ep)

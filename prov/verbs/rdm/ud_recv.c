@@ -72,6 +72,17 @@ static bool lacks_buffer(const struct vrb_ud_conn *ud, const struct vrb_ud_packe
 	return packet->kind == VRB_UD_SEND && !ud->part && !vrb_ud_of(ud)->recvs;
 }
 
+static void ack_soon(struct vrb_ud_conn *ud)
+{
+	struct vrb_ud *all = vrb_ud_of(ud);
+
+	ud->met = all->now;
+	if (ud->is_prompt || ud->chats == VRB_UD_CHATS || all->now - ud->acked < VRB_UD_PROMPT_US)
+		return;
+	ud->is_prompt = true;
+	TAILQ_INSERT_TAIL(&all->prompt, ud, prompt);
+}
+
 static void take_part(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
@@ -92,6 +103,7 @@ static void take_part(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet
 	all->messages[all->message_head++ & all->message_mask] =
 		(struct vrb_ud_message){ ud->part, ud->part_len, ud->conn->qp_num };
 	ud->part = NULL;
+	ack_soon(ud);
 }
 
 /* A peer that has not proved that it knows the job secret has no access. */
@@ -373,7 +385,7 @@ static bool take_packet(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
 		return stays;
 	vrb_ud_pump(ud);
 	if (ofi_rdm_ack_is_owed(&ud->ack, all->now))
-		vrb_ud_send_bare(ud, VRB_UD_ACK, 0);
+		vrb_ud_send_ack(ud);
 	vrb_ud_watch(ud);
 	return stays;
 }

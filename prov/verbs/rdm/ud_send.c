@@ -111,6 +111,8 @@ static void launch(struct vrb_ud_conn *ud, struct vrb_ud_tx *tx)
 
 	ofi_rdm_ack_sent(&ud->ack, &tx->node, all->now);
 	ofi_rdm_cwnd_sent(&ud->cwnd, all->now);
+	if (ud->chats < VRB_UD_CHATS && all->now - ud->met < VRB_UD_SOON_US)
+		ud->chats++;
 	ud->flying++;
 	if (tx->wr)
 		tx->wr->flying++;
@@ -158,6 +160,12 @@ void vrb_ud_send_bare(struct vrb_ud_conn *ud, enum vrb_ud_kind kind, enum vrb_ud
 		packet.words.early = 0;
 	}
 	vrb_ud_put_bare(vrb_ud_of(ud), ud->path, ud->qpn, &packet);
+}
+
+void vrb_ud_send_ack(struct vrb_ud_conn *ud)
+{
+	ud->acked = vrb_ud_of(ud)->now;
+	vrb_ud_send_bare(ud, VRB_UD_ACK, 0);
 }
 
 /* Copies a part of what a work request sends. */
