@@ -44,6 +44,8 @@ static bool addr_in(const struct ofi_rdm_av *av, const void *from, struct ofi_rd
 	struct sockaddr_storage ss;
 	const char *text;
 
+	if (av->addr_format == FI_ADDR_EFA)
+		return ofi_rdm_addr_from_name(addr, from);
 	if (av->addr_format != FI_ADDR_STR)
 		return ofi_rdm_addr_set(addr, from);
 	text = *(const char *const *)from;
@@ -136,9 +138,12 @@ static int av_pack(struct ofi_av *base, void *entry, const void *from)
 
 static bool av_valid(const void *entry)
 {
+	const struct ofi_rdm_addr *stored = entry;
 	struct ofi_rdm_addr addr;
 
-	return ofi_rdm_addr_set(&addr, entry);
+	return ofi_rdm_addr_is_qp(stored)
+		       ? ofi_rdm_addr_set_qp(&addr, stored->qp.gid, stored->qp.qpn, stored->qp.key)
+		       : ofi_rdm_addr_set(&addr, entry);
 }
 
 static const struct ofi_av_shared_class shared_class = {
@@ -164,11 +169,22 @@ static void av_free(struct ofi_av *av)
 static const struct ofi_av_class in_class = CLASS(sizeof(struct sockaddr_in));
 static const struct ofi_av_class in6_class = CLASS(sizeof(struct sockaddr_in6));
 static const struct ofi_av_class str_class = CLASS(sizeof(char *));
+static const struct ofi_av_class qp_class = {
+	.addr_size = OFI_RDM_ADDR_NAME,
+	.entry_size = sizeof(struct ofi_rdm_addr),
+	.put = av_put,
+	.drop = av_drop,
+	.shared = &shared_class,
+	.pack = av_pack,
+	.free = av_free,
+};
 
 static const struct ofi_av_class *class_of(uint32_t addr_format)
 {
 	if (addr_format == FI_ADDR_STR)
 		return &str_class;
+	if (addr_format == FI_ADDR_EFA)
+		return &qp_class;
 	return addr_format == FI_SOCKADDR_IN6 ? &in6_class : &in_class;
 }
 
@@ -278,6 +294,7 @@ static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *
 {
 	struct ofi_rdm_av *av = rdm_av(fid);
 	struct ofi_rdm_addr found;
+	uint8_t name[OFI_RDM_ADDR_NAME];
 	char text[OFI_ADDR_STRLEN];
 
 	if (!len || (!addr && *len))
@@ -286,6 +303,10 @@ static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *
 		return ofi_refuse(av->base.prov, FI_LOG_AV, -FI_EINVAL,
 				  "fi_av_lookup: fi_addr 0x%llx is not in the address vector\n",
 				  (unsigned long long)fi_addr);
+	if (av->addr_format == FI_ADDR_EFA) {
+		ofi_rdm_addr_name(&found, name);
+		return ofi_av_copy_out(&av->base, "fi_av_lookup", name, sizeof(name), addr, len);
+	}
 	if (av->addr_format == FI_ADDR_STR) {
 		ofi_addr_str(&found.sa, text, sizeof(text));
 		return ofi_av_copy_out(&av->base, "fi_av_lookup", text, strlen(text) + 1, addr,
@@ -298,13 +319,18 @@ static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *
 static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, size_t *len)
 {
 	char text[OFI_ADDR_STRLEN] = "(null)";
+	struct ofi_rdm_addr named;
 
 	if (!len)
 		return NULL;
-	if (addr && rdm_av(fid)->addr_format == FI_ADDR_STR)
+	if (addr && rdm_av(fid)->addr_format == FI_ADDR_STR) {
 		snprintf(text, sizeof(text), "%s", (const char *)addr);
-	else if (addr)
+	} else if (addr && rdm_av(fid)->addr_format == FI_ADDR_EFA) {
+		ofi_rdm_addr_from_name(&named, addr);
+		ofi_rdm_addr_str(&named, text, sizeof(text));
+	} else if (addr) {
 		ofi_addr_str(addr, text, sizeof(text));
+	}
 	return ofi_av_copy_text(text, buf, len);
 }
 

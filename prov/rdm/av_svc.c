@@ -118,6 +118,10 @@ static int insert_range(struct ofi_rdm_av *av, const char *call, const char *nod
 	size_t i;
 	int ret;
 
+	if (av->addr_format == FI_ADDR_EFA)
+		return ofi_refuse(av->base.prov, FI_LOG_AV, -FI_EOPNOTSUPP,
+				  "%s: endpoints have names of FI_ADDR_EFA; use fi_av_insert\n",
+				  call);
 	if (!node)
 		return ofi_refuse_null(av->base.prov, FI_LOG_AV, call, "node");
 	if (__builtin_mul_overflow(nodes, services, &batch.count) || batch.count > INT_MAX)

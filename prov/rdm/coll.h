@@ -18,7 +18,7 @@
 
 #define OFI_RDM_COLL_MAX ((size_t)PTRDIFF_MAX) /* largest message in bytes */
 
-enum { OFI_RDM_COLL_NAME = 18 }; /* size of an address with its port */
+enum { OFI_RDM_COLL_NAME = 20 }; /* the GID and the number of a queue pair */
 
 struct ofi_rdm_xfer;
 

@@ -149,6 +149,11 @@ const struct fi_ops_collective ofi_rdm_coll_ops = {
 
 size_t ofi_rdm_coll_name_of(const struct ofi_rdm_addr *addr, uint8_t *name)
 {
+	if (ofi_rdm_addr_is_qp(addr)) {
+		memcpy(name, addr->qp.gid, 16);
+		memcpy(name + 16, &addr->qp.qpn, 4);
+		return 20;
+	}
 	if (addr->sa.sa_family == AF_INET) {
 		memcpy(name, &addr->in.sin_addr, 4);
 		memcpy(name + 4, &addr->in.sin_port, 2);

@@ -367,6 +367,23 @@ bool ofi_rdm_is_ep(const struct fid *fid)
 	return is && ((const struct fid_ep *)fid)->ops == &ep_ops;
 }
 
+/* The queue pair exists once the endpoint is enabled. */
+static int getname_qp(const struct ofi_rdm_ep *ep, void *addr, size_t *len)
+{
+	uint8_t name[OFI_RDM_ADDR_NAME];
+	size_t room = *len;
+
+	if (!ofi_rdm_addr_is_qp(&ep->self))
+		return ofi_refuse(
+			ep->domain->prov, FI_LOG_EP_CTRL, -FI_EOPBADSTATE,
+			"fi_getname: endpoint %p has no queue pair yet; call fi_enable first\n",
+			(const void *)ep);
+	ofi_rdm_addr_name(&ep->self, name);
+	*len = sizeof(name);
+	memcpy(addr, name, room < sizeof(name) ? room : sizeof(name));
+	return room < sizeof(name) ? -FI_ETOOSMALL : 0;
+}
+
 static int ep_getname(fid_t fid, void *addr, size_t *len)
 {
 	struct ofi_rdm_ep *ep = ofi_rdm_self((struct fid_ep *)fid);
@@ -375,6 +392,8 @@ static int ep_getname(fid_t fid, void *addr, size_t *len)
 	if (!len || (!addr && *len))
 		return ofi_refuse_null(ep->domain->prov, FI_LOG_EP_CTRL, "fi_getname",
 				       "addr or addrlen");
+	if (ep->info->addr_format == FI_ADDR_EFA)
+		return getname_qp(ep, addr, len);
 	memcpy(&ss, &ep->self, sizeof(ep->self));
 	return ofi_name_out(ep->domain->prov, "fi_getname", ep->info->addr_format, &ss, addr, len);
 }
@@ -385,8 +404,12 @@ static int ep_setname(fid_t fid, void *addr, size_t len)
 	struct ofi_rdm_ep *ep = ofi_rdm_self((struct fid_ep *)fid);
 	const struct fi_provider *prov = ep->domain->prov;
 	struct sockaddr_storage ss;
-	int ret = ofi_name_in(prov, "fi_setname", ep->info->addr_format, addr, len, &ss);
+	int ret;
 
+	if (ep->info->addr_format == FI_ADDR_EFA)
+		return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EOPNOTSUPP,
+				  "fi_setname: the device chooses the names of its queue pairs\n");
+	ret = ofi_name_in(prov, "fi_setname", ep->info->addr_format, addr, len, &ss);
 	if (ret)
 		return ret;
 	if (ep->enabled || ep->dead)

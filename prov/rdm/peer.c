@@ -49,51 +49,6 @@ static const struct ofi_rdm_xport_ops *ops_of(const struct ofi_rdm_ep *ep)
 	return ep->is_srx ? &source_ops : ep->proto.xport.ops;
 }
 
-bool ofi_rdm_addr_set(struct ofi_rdm_addr *addr, const struct sockaddr *sa)
-{
-	memset(addr, 0, sizeof(*addr));
-	if (sa->sa_family == AF_INET) {
-		addr->in.sin_family = AF_INET;
-		addr->in.sin_port = ((const struct sockaddr_in *)sa)->sin_port;
-		addr->in.sin_addr = ((const struct sockaddr_in *)sa)->sin_addr;
-		return addr->in.sin_port && addr->in.sin_addr.s_addr;
-	}
-	if (sa->sa_family == AF_INET6) {
-		addr->in6.sin6_family = AF_INET6;
-		addr->in6.sin6_port = ((const struct sockaddr_in6 *)sa)->sin6_port;
-		addr->in6.sin6_addr = ((const struct sockaddr_in6 *)sa)->sin6_addr;
-		addr->in6.sin6_scope_id = ((const struct sockaddr_in6 *)sa)->sin6_scope_id;
-		return addr->in6.sin6_port && !IN6_IS_ADDR_UNSPECIFIED(&addr->in6.sin6_addr);
-	}
-	return false;
-}
-
-bool ofi_rdm_addr_shift(struct ofi_rdm_addr *addr, int contexts)
-{
-	int port = ofi_addr_port(&addr->sa) + contexts;
-
-	if (port <= 0 || port > UINT16_MAX)
-		return false;
-	ofi_addr_set_port(&addr->sa, (uint16_t)port);
-	return true;
-}
-
-/* Ignores the scope id, because the peer may number its interfaces differently. */
-int ofi_rdm_addr_compare(const void *a, const void *b)
-{
-	const struct ofi_rdm_addr *x = a, *y = b;
-	int ret = (int)x->sa.sa_family - (int)y->sa.sa_family;
-
-	if (ret)
-		return ret;
-	if (x->sa.sa_family == AF_INET) {
-		ret = memcmp(&x->in.sin_addr, &y->in.sin_addr, sizeof(x->in.sin_addr));
-		return ret ? ret : memcmp(&x->in.sin_port, &y->in.sin_port, sizeof(in_port_t));
-	}
-	ret = memcmp(&x->in6.sin6_addr, &y->in6.sin6_addr, sizeof(x->in6.sin6_addr));
-	return ret ? ret : memcmp(&x->in6.sin6_port, &y->in6.sin6_port, sizeof(in_port_t));
-}
-
 static int compare_peers(const void *a, const void *b)
 {
 	const struct ofi_rdm_peer *x = a, *y = b;

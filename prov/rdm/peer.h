@@ -49,12 +49,6 @@ struct ofi_rdm_peer {
 	struct ofi_stats_peer stats; /* last, as ofi_stats_peer_alloc() requires */
 };
 
-/* Returns false if the address is not an IP address with a port. */
-bool ofi_rdm_addr_set(struct ofi_rdm_addr *addr, const struct sockaddr *sa);
-/* Adds to the port. Returns false if the result is not a port. */
-bool ofi_rdm_addr_shift(struct ofi_rdm_addr *addr, int contexts);
-int ofi_rdm_addr_compare(const void *a, const void *b);
-
 /*
  * Returns the peer of an fi_addr that the endpoint has not used before. Returns NULL with -errno in
  * *err on failure.

@@ -13,7 +13,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <netinet/in.h>
 #include <sys/queue.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
@@ -25,6 +24,7 @@
 #include "prov/base/domain.h"
 #include "prov/base/eq.h"
 #include "prov/base/hmem.h"
+#include "addr.h"
 #include "task.h"
 #include "proto.h"
 
@@ -79,15 +79,6 @@ enum {
 	OFI_RDM_REMOTE_READ,
 	OFI_RDM_REMOTE_WRITE,
 	OFI_RDM_COUNTS
-};
-
-/* An address as stored in the AV and used to look up peers. */
-struct ofi_rdm_addr {
-	union {
-		struct sockaddr sa;
-		struct sockaddr_in in;
-		struct sockaddr_in6 in6;
-	};
 };
 
 /*

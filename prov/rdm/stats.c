@@ -13,7 +13,7 @@
 void ofi_rdm_stats_show(struct ofi_rdm_ep *ep)
 {
 	char text[OFI_ADDR_STRLEN];
-	const char *name = ofi_addr_str(&ep->self.sa, text, sizeof(text));
+	const char *name = ofi_rdm_addr_str(&ep->self, text, sizeof(text));
 	const char *scheme = strstr(name, "://");
 
 	ep->stats.fclass = FI_CLASS_EP;

@@ -20,7 +20,7 @@ static inline struct vrb_cm *vrb_rdm_conn_cm(const struct ofi_rdm_ep *ep)
 
 static inline const char *vrb_rdm_conn_name(const struct ofi_rdm_peer *peer, char *text)
 {
-	return ofi_addr_str(&peer->addr.sa, text, OFI_ADDR_STRLEN);
+	return ofi_rdm_addr_str(&peer->addr, text, OFI_ADDR_STRLEN);
 }
 
 static inline struct ofi_rdm_peer *vrb_rdm_conn_peer(struct ofi_rdm_conn *conn)

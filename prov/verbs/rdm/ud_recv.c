@@ -49,7 +49,7 @@ void vrb_ud_violated(struct vrb_ud_conn *ud, enum vrb_ud_reason reason)
 
 	if (!ud->over)
 		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA, "peer %s %s: connection ended\n",
-			       ofi_addr_str(&ud->conn->peer->addr.sa, text, sizeof(text)),
+			       ofi_rdm_addr_str(&ud->conn->peer->addr, text, sizeof(text)),
 			       what[reason]);
 	end_conn(ud, reason, reason == VRB_UD_ACCESS ? FI_EKEYREJECTED : FI_ECONNABORTED);
 }

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Addresses of reliable-datagram endpoints: IP addresses with ports, and names of queue pairs. */
+#include "addr.h"
+
+#include <endian.h>
+#include <stdio.h>
+#include <string.h>
+#include <arpa/inet.h>
+#include <ofi/addr.h>
+
+bool ofi_rdm_addr_set(struct ofi_rdm_addr *addr, const struct sockaddr *sa)
+{
+	memset(addr, 0, sizeof(*addr));
+	if (sa->sa_family == AF_INET) {
+		addr->in.sin_family = AF_INET;
+		addr->in.sin_port = ((const struct sockaddr_in *)sa)->sin_port;
+		addr->in.sin_addr = ((const struct sockaddr_in *)sa)->sin_addr;
+		return addr->in.sin_port && addr->in.sin_addr.s_addr;
+	}
+	if (sa->sa_family == AF_INET6) {
+		addr->in6.sin6_family = AF_INET6;
+		addr->in6.sin6_port = ((const struct sockaddr_in6 *)sa)->sin6_port;
+		addr->in6.sin6_addr = ((const struct sockaddr_in6 *)sa)->sin6_addr;
+		addr->in6.sin6_scope_id = ((const struct sockaddr_in6 *)sa)->sin6_scope_id;
+		return addr->in6.sin6_port && !IN6_IS_ADDR_UNSPECIFIED(&addr->in6.sin6_addr);
+	}
+	return false;
+}
+
+bool ofi_rdm_addr_shift(struct ofi_rdm_addr *addr, int contexts)
+{
+	int port;
+
+	if (ofi_rdm_addr_is_qp(addr))
+		return !contexts;
+	port = ofi_addr_port(&addr->sa) + contexts;
+	if (port <= 0 || port > UINT16_MAX)
+		return false;
+	ofi_addr_set_port(&addr->sa, (uint16_t)port);
+	return true;
+}
+
+/* Ignores the scope id, because the peer may number its interfaces differently. */
+int ofi_rdm_addr_compare(const void *a, const void *b)
+{
+	const struct ofi_rdm_addr *x = a, *y = b;
+	int ret = (int)x->sa.sa_family - (int)y->sa.sa_family;
+
+	if (ret)
+		return ret;
+	if (ofi_rdm_addr_is_qp(x))
+		return memcmp(&x->qp, &y->qp, sizeof(x->qp));
+	if (x->sa.sa_family == AF_INET) {
+		ret = memcmp(&x->in.sin_addr, &y->in.sin_addr, sizeof(x->in.sin_addr));
+		return ret ? ret : memcmp(&x->in.sin_port, &y->in.sin_port, sizeof(in_port_t));
+	}
+	ret = memcmp(&x->in6.sin6_addr, &y->in6.sin6_addr, sizeof(x->in6.sin6_addr));
+	return ret ? ret : memcmp(&x->in6.sin6_port, &y->in6.sin6_port, sizeof(in_port_t));
+}
+
+bool ofi_rdm_addr_set_qp(struct ofi_rdm_addr *addr, const uint8_t *gid, uint32_t qpn, uint32_t key)
+{
+	static const uint8_t zero[16];
+
+	memset(addr, 0, sizeof(*addr));
+	addr->qp.family = OFI_RDM_AF_QP;
+	memcpy(addr->qp.gid, gid, sizeof(addr->qp.gid));
+	addr->qp.qpn = qpn;
+	addr->qp.key = key;
+	return qpn && memcmp(gid, zero, sizeof(zero));
+}
+
+bool ofi_rdm_addr_from_name(struct ofi_rdm_addr *addr, const void *name)
+{
+	const uint8_t *bytes = name;
+	uint32_t qpn, key;
+
+	memcpy(&qpn, bytes + 16, sizeof(qpn));
+	memcpy(&key, bytes + 20, sizeof(key));
+	return ofi_rdm_addr_set_qp(addr, bytes, be32toh(qpn), be32toh(key));
+}
+
+void ofi_rdm_addr_name(const struct ofi_rdm_addr *addr, uint8_t *name)
+{
+	uint32_t qpn = htobe32(addr->qp.qpn), key = htobe32(addr->qp.key);
+
+	memset(name, 0, OFI_RDM_ADDR_NAME);
+	memcpy(name, addr->qp.gid, sizeof(addr->qp.gid));
+	memcpy(name + 16, &qpn, sizeof(qpn));
+	memcpy(name + 20, &key, sizeof(key));
+}
+
+const char *ofi_rdm_addr_str(const struct ofi_rdm_addr *addr, char *text, size_t len)
+{
+	char gid[INET6_ADDRSTRLEN];
+
+	if (!ofi_rdm_addr_is_qp(addr))
+		return ofi_addr_str(&addr->sa, text, len);
+	if (!inet_ntop(AF_INET6, addr->qp.gid, gid, sizeof(gid)))
+		gid[0] = '\0';
+	snprintf(text, len, "fi_addr_efa://[%s]:%u:%u", gid, addr->qp.qpn, addr->qp.key);
+	return text;
+}
