@@ -9,6 +9,7 @@
 #include "device.h"
 #include "prov/verbs/dgram/dgram.h"
 #include "prov/verbs/discovery/info.h"
+#include "prov/verbs/discovery/info_rdm.h"
 
 #define FABRIC_NAME "efa"
 #define LINK_NAME   "EFA"
@@ -47,6 +48,15 @@ static bool efa_set_text(char **text, const char *value)
 	return *text;
 }
 
+/* Changes what an info of any type says of other devices. Returns false when out of memory. */
+static bool efa_set_common(struct fi_info *info)
+{
+	info->fabric_attr->prov_version = efa_prov.version;
+	info->ep_attr->protocol = FI_PROTO_EFA;
+	return efa_set_text(&info->fabric_attr->name, FABRIC_NAME) &&
+	       efa_set_text(&info->nic->link_attr->network_type, LINK_NAME);
+}
+
 /* Changes what an info of datagrams says of other devices. Returns false when out of memory. */
 static bool efa_set_info(struct fi_info *info, const struct efadv_device_attr *attr)
 {
@@ -54,15 +64,12 @@ static bool efa_set_info(struct fi_info *info, const struct efadv_device_attr *a
 	info->mode = FI_MSG_PREFIX;
 	efa_set_tx(info->tx_attr, attr);
 	efa_set_rx(info->rx_attr, attr);
-	info->fabric_attr->prov_version = efa_prov.version;
-	info->ep_attr->protocol = FI_PROTO_EFA;
 	info->ep_attr->msg_prefix_size = VRB_GRH_SIZE;
 	info->domain_attr->caps = FI_LOCAL_COMM | FI_REMOTE_COMM;
 	info->domain_attr->cntr_cnt = 0;
 	info->domain_attr->max_cntr_value = 0;
 	info->domain_attr->max_err_cntr_value = 0;
-	return efa_set_text(&info->fabric_attr->name, FABRIC_NAME) &&
-	       efa_set_text(&info->nic->link_attr->network_type, LINK_NAME);
+	return efa_set_common(info);
 }
 
 static struct fi_info *efa_info_dgram(const struct vrb_device *dev, const struct vrb_port *port)
@@ -80,13 +87,52 @@ static struct fi_info *efa_info_dgram(const struct vrb_device *dev, const struct
 	return NULL;
 }
 
+/*
+ * Reliable datagrams are those of prov/verbs on one SRD queue pair. Contexts of a scalable endpoint
+ * would need names that follow from each other, and device memory RDMA.
+ */
+static struct fi_info *efa_info_rdm(const struct vrb_device *dev, const struct vrb_port *port)
+{
+	const uint64_t without = FI_NAMED_RX_CTX | FI_SOURCE_ERR;
+	struct fi_info *info = vrb_info_rdm(dev, port);
+
+	if (!info)
+		return NULL;
+	info->caps &= ~without;
+	info->tx_attr->caps &= ~without;
+	info->rx_attr->caps &= ~without;
+	info->domain_attr->max_ep_tx_ctx = 1;
+	info->domain_attr->max_ep_rx_ctx = 1;
+	if (efa_set_common(info))
+		return info;
+	fi_freeinfo(info);
+	return NULL;
+}
+
+static struct ibv_qp *efa_srd_create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct efadv_qp_init_attr efa = { .driver_qp_type = EFADV_QP_DRIVER_TYPE_SRD };
+	struct ibv_qp_init_attr_ex ex = {
+		.qp_context = attr->qp_context,
+		.send_cq = attr->send_cq,
+		.recv_cq = attr->recv_cq,
+		.cap = attr->cap,
+		.qp_type = IBV_QPT_DRIVER,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = pd,
+	};
+
+	return efadv_create_qp_ex(pd->context, &ex, &efa, sizeof(efa));
+}
+
 const struct vrb_kind efa_kind = {
 	.prov = &efa_prov,
 	.sizes = &efa_params,
 	.takes = efa_device_takes,
 	.dgram = efa_info_dgram,
 	.names = FI_ADDR_EFA,
-	.dgram_only = true,
+	.rdm = efa_info_rdm,
+	.srd = efa_srd_create,
 };
 
 int efa_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,

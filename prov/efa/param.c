@@ -9,7 +9,7 @@
 		.name = #field_, .type = FI_PARAM_INT, .def = (def_), .min = (min_),        \
 		.max = (max_), .doc = (doc_), .offset = offsetof(struct vrb_params, field_) \
 	}
-/* Parameters of other releases for endpoints of type FI_EP_RDM, which do not exist here. */
+/* Parameters of other releases that have no effect here. */
 #define UNUSED(name_, type_, def_, max_, doc_)                                                    \
 	{                                                                                         \
 		.name = #name_, .type = FI_PARAM_##type_, .def = (def_), .min = 0, .max = (max_), \
@@ -43,10 +43,10 @@ const struct ofi_param efa_param_table[] = {
 	       "Copy unexpected messages; no effect, a datagram without a receive is dropped by the device"),
 	UNUSED(rx_copy_ooo, BOOL, 1, 1,
 	       "Copy messages out of order; no effect, datagrams have no order"),
-	UNUSED(max_timeout, INT, 1000000, INT_MAX,
-	       "Longest wait in microseconds after a receiver was not ready; no effect, datagrams are not repeated"),
-	UNUSED(timeout_interval, INT, 0, INT_MAX,
-	       "First wait in microseconds after a receiver was not ready; no effect, datagrams are not repeated"),
+	INT(max_timeout, 1000000, 1, INT_MAX,
+	    "Longest wait in microseconds before a packet of reliable datagrams is sent again whose receiver was not ready"),
+	INT(timeout_interval, 0, 0, INT_MAX,
+	    "First wait in microseconds after a receiver was not ready, doubled each time; 0 chooses one at random"),
 	UNUSED(enable_shm_transfer, BOOL, 1, 1,
 	       "Use shared memory between processes of one host; no effect, datagrams always use the device"),
 	UNUSED(shm_av_size, INT, 128, INT_MAX,

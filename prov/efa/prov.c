@@ -8,7 +8,7 @@
 
 static int efa_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
 {
-	return vrb_fabric_open_by(efa_getinfo, attr, fabric, context);
+	return vrb_fabric_open_by(&efa_kind, attr, fabric, context);
 }
 
 static void efa_prov_cleanup(void)

@@ -10,18 +10,30 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <infiniband/efadv.h>
 #include <infiniband/verbs.h>
 
 #undef ibv_query_port
 #undef ibv_reg_mr
 
-enum { VENDOR = 0x1d0f, QUEUE_MAX = 512, SQ_SGE = 2, RQ_SGE = 3, INLINE_MAX = 32 };
+enum {
+	VENDOR = 0x1d0f,
+	QUEUE_MAX = 512,
+	SQ_SGE = 2,
+	RQ_SGE = 3,
+	INLINE_MAX = 32,
+	GRH = 40,
+	SRD_MAX = 64,
+	HELD_MAX = 8,
+	REFUSED_MAX = 64
+};
 
 /* Those of the device's driver, the same for all devices. */
 static int (*real_query_port)(struct ibv_context *, uint8_t, struct ibv_port_attr *, size_t);
 static int (*real_poll_cq)(struct ibv_cq *, int, struct ibv_wc *);
 static int (*real_post_send)(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
+static int (*real_post_recv)(struct ibv_qp *, struct ibv_recv_wr *, struct ibv_recv_wr **);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void *real(const char *name)
@@ -32,6 +44,15 @@ static void *real(const char *name)
 		return symbol;
 	fprintf(stderr, "fake efa: there is no %s\n", name);
 	abort();
+}
+
+/* The library's ibv_reg_mr() would call the function below. */
+static struct ibv_mr *real_reg(struct ibv_pd *pd, void *addr, size_t len, int access)
+{
+	struct ibv_mr *(*call)(struct ibv_pd *, void *, size_t, uint64_t, unsigned int) =
+		real("ibv_reg_mr_iova2");
+
+	return call(pd, addr, len, (uintptr_t)addr, (unsigned int)access);
 }
 
 /* An adapter has no link layer that verbs knows, and its longest message is its MTU. */
@@ -47,19 +68,124 @@ static int fake_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_por
 	return 0;
 }
 
-/* Shuffles what is there. */
-static int fake_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
-{
-	static __thread unsigned int seed = 1;
-	int n = real_poll_cq(cq, count, wc), i, j;
-	struct ibv_wc other;
+/*
+ * SRD queue pairs are UD queue pairs of the device. The network header that the device puts before
+ * each packet goes elsewhere; packets leave in any order, and for some the receiver is not ready.
+ */
+static struct {
+	struct ibv_qp *qp;
+	struct ibv_mr *spill;
+	struct ibv_send_wr *held[HELD_MAX]; /* posted later */
+	int held_count;
+	uint64_t refused[REFUSED_MAX]; /* reported without being sent */
+	int refused_count;
+	unsigned int seed;
+} srds[SRD_MAX];
 
-	for (i = n - 1; i > 0; i--) {
-		j = rand_r(&seed) % (i + 1);
-		other = wc[i];
-		wc[i] = wc[j];
-		wc[j] = other;
+static int srd_of_number(uint32_t number)
+{
+	int i;
+
+	for (i = 0; i < SRD_MAX; i++)
+		if (srds[i].qp && srds[i].qp->qp_num == number)
+			return i;
+	return -1;
+}
+
+static int fake_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	struct ibv_recv_wr one;
+	struct ibv_sge sge[2];
+	int i = srd_of_number(qp->qp_num), err;
+
+	if (i < 0)
+		return real_post_recv(qp, wr, bad);
+	sge[0] = (struct ibv_sge){ .addr = (uintptr_t)srds[i].spill->addr,
+				   .length = GRH,
+				   .lkey = srds[i].spill->lkey };
+	for (; wr; wr = wr->next) {
+		one = *wr;
+		sge[1] = wr->sg_list[0];
+		one.sg_list = sge;
+		one.num_sge = 2;
+		one.next = NULL;
+		err = real_post_recv(qp, &one, bad);
+		if (err) {
+			*bad = wr;
+			return err;
+		}
 	}
+	return 0;
+}
+
+static struct ibv_send_wr *wr_copy(const struct ibv_send_wr *wr)
+{
+	size_t len = wr->send_flags & IBV_SEND_INLINE ? wr->sg_list[0].length : 0;
+	struct {
+		struct ibv_send_wr wr;
+		struct ibv_sge sge;
+		char data[INLINE_MAX];
+	} *copy = calloc(1, sizeof(*copy));
+
+	if (!copy)
+		abort();
+	copy->wr = *wr;
+	copy->sge = wr->sg_list[0];
+	copy->wr.sg_list = &copy->sge;
+	copy->wr.next = NULL;
+	if (len)
+		memcpy(copy->data, (void *)(uintptr_t)wr->sg_list[0].addr, len);
+	if (len)
+		copy->sge.addr = (uintptr_t)copy->data;
+	return &copy->wr;
+}
+
+static void post_held(int i)
+{
+	struct ibv_send_wr *bad;
+	int at;
+
+	while (srds[i].held_count) {
+		at = rand_r(&srds[i].seed) % srds[i].held_count;
+		if (real_post_send(srds[i].qp, srds[i].held[at], &bad))
+			abort();
+		free(srds[i].held[at]);
+		srds[i].held[at] = srds[i].held[--srds[i].held_count];
+	}
+}
+
+static void srd_send(int i, struct ibv_send_wr *wr)
+{
+	pthread_mutex_lock(&lock);
+	wr->send_flags |= IBV_SEND_SIGNALED;
+	if (rand_r(&srds[i].seed) % 50 == 0 && srds[i].refused_count < REFUSED_MAX) {
+		srds[i].refused[srds[i].refused_count++] = wr->wr_id;
+	} else {
+		srds[i].held[srds[i].held_count++] = wr_copy(wr);
+		if (srds[i].held_count == HELD_MAX || rand_r(&srds[i].seed) % 3 == 0)
+			post_held(i);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* Posts what is held, and reports packets whose receiver was not ready. */
+static int srd_poll(struct ibv_cq *cq, int count, struct ibv_wc *wc)
+{
+	int i, n = 0;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < SRD_MAX; i++) {
+		if (!srds[i].qp || srds[i].qp->send_cq != cq)
+			continue;
+		post_held(i);
+		while (n < count && srds[i].refused_count)
+			wc[n++] = (struct ibv_wc){
+				.wr_id = srds[i].refused[--srds[i].refused_count],
+				.status = IBV_WC_RNR_RETRY_EXC_ERR,
+				.qp_num = srds[i].qp->qp_num,
+			};
+	}
+	pthread_mutex_unlock(&lock);
 	return n;
 }
 
@@ -73,12 +199,45 @@ static int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_
 		    !(at->send_flags & ~known)) {
 			/* A device completes each one, asked or not. */
 			at->send_flags |= IBV_SEND_SIGNALED;
+			if (srd_of_number(qp->qp_num) >= 0)
+				srd_send(srd_of_number(qp->qp_num), at);
 			continue;
 		}
 		fprintf(stderr, "fake efa: opcode %d, flags 0x%x\n", at->opcode, at->send_flags);
 		abort();
 	}
-	return real_post_send(qp, wr, bad);
+	return srd_of_number(qp->qp_num) >= 0 ? 0 : real_post_send(qp, wr, bad);
+}
+
+/*
+ * Shuffles what is there, except received packets: SRD has no order, but a packet that was sent
+ * once another had arrived does not overtake it in the queue.
+ */
+static int fake_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
+{
+	static __thread unsigned int seed = 1;
+	int i, j, srd = srd_poll(cq, count, wc), n = real_poll_cq(cq, count - srd, wc + srd);
+	struct ibv_wc other;
+
+	if (n < 0)
+		return srd ? srd : n;
+	n += srd;
+	for (i = 0; i < n; i++) {
+		srd = srd_of_number(wc[i].qp_num);
+		if (srd < 0 || wc[i].opcode != IBV_WC_RECV || wc[i].status != IBV_WC_SUCCESS)
+			continue;
+		wc[i].byte_len -= GRH;
+		wc[i].wc_flags &= ~(unsigned int)IBV_WC_GRH;
+	}
+	for (i = n - 1; i > 0; i--) {
+		j = rand_r(&seed) % (i + 1);
+		if (srd_of_number(wc[i].qp_num) >= 0 || srd_of_number(wc[j].qp_num) >= 0)
+			continue;
+		other = wc[i];
+		wc[i] = wc[j];
+		wc[j] = other;
+	}
+	return n;
 }
 
 static void take_over(struct ibv_context *ctx)
@@ -92,7 +251,9 @@ static void take_over(struct ibv_context *ctx)
 		real_post_send = ctx->ops.post_send;
 		verbs->query_port = fake_query_port;
 		ctx->ops.poll_cq = fake_poll_cq;
+		real_post_recv = ctx->ops.post_recv;
 		ctx->ops.post_send = fake_post_send;
+		ctx->ops.post_recv = fake_post_recv;
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -161,12 +322,81 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t len, int access)
 {
-	struct ibv_mr *(*call)(struct ibv_pd *, void *, size_t, int) = real("ibv_reg_mr");
+	struct ibv_mr *mr;
 
-	if (!(access & ~IBV_ACCESS_LOCAL_WRITE))
-		return call(pd, addr, len, access);
+	if (!(access & ~IBV_ACCESS_LOCAL_WRITE)) {
+		mr = real_reg(pd, addr, len, access);
+		if (mr)
+			mr->rkey = mr->lkey;
+		return mr;
+	}
 	errno = EOPNOTSUPP;
 	return NULL;
+}
+
+struct ibv_qp *efadv_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *ex,
+				  struct efadv_qp_init_attr *efa, uint32_t len)
+{
+	struct ibv_qp_init_attr attr = { .qp_context = ex->qp_context,
+					 .send_cq = ex->send_cq,
+					 .recv_cq = ex->recv_cq,
+					 .cap = ex->cap,
+					 .qp_type = IBV_QPT_UD };
+	struct ibv_qp *qp;
+	int i;
+
+	(void)ctx;
+	if (ex->qp_type != IBV_QPT_DRIVER || !(ex->comp_mask & IBV_QP_INIT_ATTR_PD) ||
+	    len < sizeof(*efa) || efa->driver_qp_type != EFADV_QP_DRIVER_TYPE_SRD ||
+	    attr.cap.max_recv_sge > 1) {
+		errno = EINVAL;
+		return NULL;
+	}
+	attr.cap.max_recv_sge = 2;
+	qp = ibv_create_qp(ex->pd, &attr);
+	if (!qp)
+		return NULL;
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < SRD_MAX && srds[i].qp; i++)
+		;
+	if (i == SRD_MAX)
+		abort();
+	srds[i].spill = real_reg(ex->pd, calloc(1, GRH), GRH, IBV_ACCESS_LOCAL_WRITE);
+	if (!srds[i].spill)
+		abort();
+	srds[i].held_count = srds[i].refused_count = 0;
+	srds[i].seed = (unsigned int)i + 1;
+	srds[i].qp = qp;
+	pthread_mutex_unlock(&lock);
+	return qp;
+}
+
+int ibv_destroy_qp(struct ibv_qp *qp)
+{
+	int (*call)(struct ibv_qp *) = real("ibv_destroy_qp");
+	int (*dereg)(struct ibv_mr *) = real("ibv_dereg_mr");
+	int i = srd_of_number(qp->qp_num), err;
+	void *spill;
+
+	if (i < 0)
+		return call(qp);
+	pthread_mutex_lock(&lock);
+	post_held(i);
+	err = call(qp);
+	srds[i].qp = NULL;
+	spill = srds[i].spill->addr;
+	dereg(srds[i].spill);
+	free(spill);
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+/* Called by ibv_reg_mr() if the access is not constant. */
+struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
+				unsigned int access)
+{
+	(void)iova;
+	return ibv_reg_mr(pd, addr, len, (int)access);
 }
 
 int ibv_resize_cq(struct ibv_cq *cq, int cqe)

@@ -2,6 +2,7 @@
 /* Two reliable-datagram endpoints of one process that know each other. */
 #include "rdm.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void open_side(struct rdm_pair *pair, int i, const struct rdm_change *change)
@@ -38,6 +39,7 @@ void rdm_open(struct rdm_pair *pair, int mr_mode)
 
 void rdm_open_with(struct rdm_pair *pair, int mr_mode, const struct rdm_change *change)
 {
+	const char *provider = getenv("WEFT_PROVIDER");
 	struct fi_info *hints = fi_allocinfo();
 	bool text;
 	int i;
@@ -45,10 +47,10 @@ void rdm_open_with(struct rdm_pair *pair, int mr_mode, const struct rdm_change *
 	CHECK(hints);
 	memset(pair, 0, sizeof(*pair));
 	hints->ep_attr->type = FI_EP_RDM;
-	hints->addr_format = FI_SOCKADDR_IN;
+	hints->addr_format = provider ? FI_FORMAT_UNSPEC : FI_SOCKADDR_IN;
 	hints->domain_attr->mr_mode = mr_mode;
 	hints->domain_attr->name = strdup(need_env("WEFT_DEVICE"));
-	hints->fabric_attr->prov_name = strdup("verbs");
+	hints->fabric_attr->prov_name = strdup(provider ? provider : "verbs");
 	if (change->hints)
 		change->hints(hints);
 	/* FI_MR_DMABUF came with API 1.20. */

@@ -32,6 +32,17 @@ int efadv_query_device(struct ibv_context *ctx, struct efadv_device_attr *attr, 
 	return 0;
 }
 
+struct ibv_qp *efadv_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr,
+				  struct efadv_qp_init_attr *efa, uint32_t len)
+{
+	(void)ctx;
+	(void)attr;
+	(void)efa;
+	(void)len;
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
 void efa_rig_reset(void)
 {
 	vrb_snapshot_forget();

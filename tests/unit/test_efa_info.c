@@ -30,6 +30,7 @@ static int setup(void **state)
 	(void)state;
 	efa_rig_reset();
 	hints = fi_allocinfo();
+	hints->ep_attr->type = FI_EP_DGRAM;
 	hints->mode = FI_MSG_PREFIX;
 	hints->domain_attr->mr_mode = FI_MR_LOCAL;
 	return 0;
@@ -78,6 +79,33 @@ static void test_offer(void **state)
 	assert_int_equal(info->domain_attr->cntr_cnt, 0);
 }
 
+/* Reliable datagrams come first, and have everything but what needs another kind of names. */
+static void test_rdm(void **state)
+{
+	(void)state;
+	hints->ep_attr->type = FI_EP_UNSPEC;
+	assert_int_equal(get(), 0);
+	assert_int_equal(info->ep_attr->type, FI_EP_RDM);
+	assert_int_equal(info->next->ep_attr->type, FI_EP_DGRAM);
+	assert_int_equal(info->ep_attr->protocol, FI_PROTO_EFA);
+	assert_int_equal(info->ep_attr->max_msg_size, SIZE_MAX);
+	assert_int_equal(info->addr_format, FI_ADDR_EFA);
+	assert_int_equal(info->src_addrlen, 32);
+	assert_int_equal(info->mode, 0);
+	assert_string_equal(info->fabric_attr->name, "efa");
+	assert_string_equal(info->domain_attr->name, "efa0");
+	assert_true(info->caps & FI_TAGGED && info->caps & FI_RMA && info->caps & FI_ATOMIC);
+	assert_int_equal(info->caps & (FI_NAMED_RX_CTX | FI_SOURCE_ERR | FI_HMEM), 0);
+	assert_int_equal(info->domain_attr->max_ep_rx_ctx, 1);
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->mode = 0;
+	hints->caps = FI_HMEM;
+	assert_int_equal(get(), -FI_ENODATA);
+	hints->caps = 0;
+	hints->addr_format = FI_SOCKADDR_IN;
+	assert_int_equal(get(), -FI_ENODATA);
+}
+
 static void test_attr_only(void **state)
 {
 	(void)state;
@@ -118,9 +146,9 @@ static void test_refused(void **state)
 		assert_int_equal(get(), -FI_ENODATA);
 	}
 	hints->caps = 0;
-	hints->ep_attr->type = FI_EP_RDM;
+	hints->ep_attr->type = FI_EP_MSG;
 	assert_int_equal(get(), -FI_ENODATA);
-	hints->ep_attr->type = FI_EP_UNSPEC;
+	hints->ep_attr->type = FI_EP_DGRAM;
 	hints->mode = 0;
 	assert_int_equal(get(), -FI_ENODATA);
 	hints->mode = FI_MSG_PREFIX;
@@ -186,6 +214,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_offer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_rdm, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_attr_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_queues, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),

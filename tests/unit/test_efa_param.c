@@ -34,6 +34,8 @@ static void test_defaults(void **state)
 	assert_int_equal(efa_params.rx_size, 384);
 	assert_int_equal(efa_params.tx_iov_limit, 4);
 	assert_int_equal(efa_params.rx_iov_limit, 4);
+	assert_int_equal(efa_params.max_timeout, 1000000);
+	assert_int_equal(efa_params.timeout_interval, 0);
 }
 
 static void test_values(void **state)
@@ -60,8 +62,6 @@ static void test_unused(void **state)
 		"mtu_size",
 		"rx_copy_unexp",
 		"rx_copy_ooo",
-		"max_timeout",
-		"timeout_interval",
 		"enable_shm_transfer",
 		"shm_av_size",
 		"shm_max_medium_size",

@@ -269,7 +269,9 @@ static int offer_name(struct search *search, const struct vrb_port *port,
 		ret = vrb_offer_set_name(&search->target.dest_name, &info->dest_addr,
 					 &info->dest_addrlen);
 	if (!ret)
-		ret = insert_offer(search, info, DGRAM_DISTANCE);
+		ret = insert_offer(search, info,
+				   search->type == FI_EP_RDM ? search_nearness(search)
+							     : DGRAM_DISTANCE);
 	if (ret)
 		fi_freeinfo(info);
 	return ret;
@@ -309,7 +311,7 @@ static int try_addrs(struct search *search, const struct vrb_device *dev,
 	bool any = false;
 	int ret = 0;
 
-	if (search->type == FI_EP_DGRAM)
+	if (search->type == FI_EP_DGRAM || !search->kind->has_ip)
 		ret = try_name(search, dev, port, port_info);
 	STAILQ_FOREACH (local, &port->addrs, next) {
 		if (ret || !search->kind->has_ip)
@@ -319,7 +321,7 @@ static int try_addrs(struct search *search, const struct vrb_device *dev,
 		any = true;
 		ret = try_addr(search, dev, port, local, port_info);
 	}
-	if (!any && search->type == FI_EP_RDM)
+	if (!any && search->type == FI_EP_RDM && search->kind->has_ip)
 		reject_no_ip(search, dev, port);
 	return ret;
 }
@@ -437,13 +439,24 @@ static bool is_of_interest(const struct search *search, enum fi_ep_type type)
 	return !search->quiet || asked_type(search) == FI_EP_UNSPEC || asked_type(search) == type;
 }
 
+/* A device whose endpoints have names only. */
+static int try_named(struct search *search, const struct vrb_device *dev,
+		     const struct vrb_port *port)
+{
+	int ret = 0;
+
+	if (!dev->ud_err && is_of_interest(search, FI_EP_RDM))
+		ret = try_type(search, dev, port, search->kind->rdm(dev, port));
+	return ret ? ret : try_dgram(search, dev, port);
+}
+
 static int try_port(struct search *search, const struct vrb_device *dev,
 		    const struct vrb_port *port)
 {
 	int ret = 0;
 
-	if (search->kind->dgram_only)
-		return try_dgram(search, dev, port);
+	if (!search->kind->has_ip)
+		return try_named(search, dev, port);
 	if (!search->layered && is_of_interest(search, FI_EP_MSG))
 		ret = try_msg(search, dev, port);
 	if (!ret && is_of_interest(search, FI_EP_RDM))

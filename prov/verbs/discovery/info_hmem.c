@@ -20,6 +20,8 @@ static const char *hmem_obstacle(const struct fi_info *info)
 	enum fi_ep_type type = info->ep_attr->type;
 	const char *why;
 
+	if (info->ep_attr->protocol == FI_PROTO_EFA)
+		return "there is no device memory on Elastic Fabric Adapters";
 	if (type == FI_EP_DGRAM)
 		return "there is no device memory for FI_EP_DGRAM";
 	if (type == FI_EP_RDM && vrb_rdm_wants_ud(info))

@@ -21,7 +21,12 @@ struct vrb_kind {
 	struct fi_info *(*dgram)(const struct vrb_device *dev, const struct vrb_port *port);
 	uint32_t names; /* address format of the names of datagram endpoints */
 	bool has_ip;	/* endpoints can have IP addresses */
-	bool dgram_only;
+	/*
+	 * Without IP addresses: creates the fi_info of a port for FI_EP_RDM, and the queue pair for
+	 * its packets, which are reliable but have no order.
+	 */
+	struct fi_info *(*rdm)(const struct vrb_device *dev, const struct vrb_port *port);
+	struct ibv_qp *(*srd)(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 };
 
 extern const struct vrb_kind vrb_kind;

@@ -13,6 +13,7 @@
 #include "err.h"
 #include "fabric.h"
 #include "prov/verbs/discovery/info.h"
+#include "prov/verbs/discovery/kind.h"
 #include "prov/verbs/cm/pep.h"
 #include "prov.h"
 #include "prov/base/refuse.h"
@@ -130,13 +131,13 @@ static void unknown_name(const char *name, const struct fi_info *infos)
 }
 
 /* Accepts the names that fi_getinfo reports. */
-static int check_name(vrb_getinfo_fn *getinfo, const char *name)
+static int check_name(const struct vrb_kind *kind, const char *name)
 {
 	struct fi_info *infos = NULL;
 	const struct fi_info *info;
 	int ret;
 
-	ret = getinfo(vrb_prov.fi_version, NULL, NULL, 0, NULL, &infos);
+	ret = vrb_kind_getinfo(kind, vrb_prov.fi_version, NULL, NULL, 0, NULL, &infos);
 	if (ret)
 		return ret;
 	for (info = infos; info; info = info->next)
@@ -148,7 +149,7 @@ static int check_name(vrb_getinfo_fn *getinfo, const char *name)
 	return info ? 0 : -FI_ENODATA;
 }
 
-int vrb_fabric_open_by(vrb_getinfo_fn *getinfo, struct fi_fabric_attr *attr,
+int vrb_fabric_open_by(const struct vrb_kind *kind, struct fi_fabric_attr *attr,
 		       struct fid_fabric **fid, void *context)
 {
 	struct vrb_fabric *fabric;
@@ -159,13 +160,14 @@ int vrb_fabric_open_by(vrb_getinfo_fn *getinfo, struct fi_fabric_attr *attr,
 			"fi_fabric: attr, attr->name or fabric is NULL; pass fabric_attr of an fi_info\n");
 		return -FI_EINVAL;
 	}
-	ret = check_name(getinfo, attr->name);
+	ret = check_name(kind, attr->name);
 	if (ret)
 		return ret;
 	fabric = calloc(1, sizeof(*fabric));
 	if (!fabric)
 		return -FI_ENOMEM;
 	ofi_ref_own(&fabric->ref);
+	fabric->kind = kind;
 	fabric->name = strdup(attr->name);
 	ret = fabric->name ? ofi_loop_init(&fabric->loop, &vrb_prov) : -FI_ENOMEM;
 	if (ret) {
@@ -186,5 +188,5 @@ int vrb_fabric_open_by(vrb_getinfo_fn *getinfo, struct fi_fabric_attr *attr,
 
 int vrb_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
 {
-	return vrb_fabric_open_by(vrb_getinfo, attr, fabric, context);
+	return vrb_fabric_open_by(&vrb_kind, attr, fabric, context);
 }

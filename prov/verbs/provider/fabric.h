@@ -8,10 +8,13 @@
 #include "prov/verbs/cm/cm.h"
 #include "prov/base/loop.h"
 
+struct vrb_kind;
+
 struct vrb_fabric {
 	struct fid_fabric fid;
 	struct ofi_ref ref;
 	char *name;
+	const struct vrb_kind *kind;
 	struct ofi_loop loop;
 	struct vrb_cm cm;
 };
@@ -21,10 +24,8 @@ static inline struct vrb_fabric *vrb_fabric(struct fid_fabric *fid)
 	return (struct vrb_fabric *)fid;
 }
 
-typedef int vrb_getinfo_fn(uint32_t version, const char *node, const char *service, uint64_t flags,
-			   const struct fi_info *hints, struct fi_info **info);
 /* Opens a fabric of a provider, with a name that its fi_getinfo reports. */
-int vrb_fabric_open_by(vrb_getinfo_fn *getinfo, struct fi_fabric_attr *attr,
+int vrb_fabric_open_by(const struct vrb_kind *kind, struct fi_fabric_attr *attr,
 		       struct fid_fabric **fabric, void *context);
 int vrb_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 

@@ -206,6 +206,13 @@ static int ibv_access(const struct vrb_domain *domain, uint64_t access)
 	return flags;
 }
 
+/* What peers may do with the memory, whether or not the device does it for them. */
+static int remote_access(uint64_t access)
+{
+	return (access & FI_REMOTE_READ ? IBV_ACCESS_REMOTE_READ : 0) |
+	       (access & FI_REMOTE_WRITE ? IBV_ACCESS_REMOTE_WRITE : 0);
+}
+
 static int check_bind(const struct vrb_mr *mr, struct fid *bfid, uint64_t flags)
 {
 	const struct vrb_domain *domain = mr->domain;
@@ -455,7 +462,7 @@ static int reg_buffers(struct vrb_mr *mr, const struct iovec *iov, size_t count,
 			     : reg_system(mr->domain, iov, flags);
 		if (!ibv)
 			return errno;
-		if (vrb_mr_table_add(mr->domain, ibv, flags)) {
+		if (vrb_mr_table_add(mr->domain, ibv, remote_access(mr->access))) {
 			ibv_dereg_mr(ibv);
 			return ENOMEM;
 		}

@@ -44,6 +44,8 @@ struct vrb_params {
 	int tclass_bulk_data, tclass_scavenger, tclass_network_ctrl;
 	const char *nic_affinity, *nic_affinity_policy;
 	const char *tclass_sl; /* service levels by DSCP */
+	/* In us, after a receiver was not ready; only efa has them. */
+	int timeout_interval, max_timeout;
 };
 
 extern struct vrb_params vrb_params;

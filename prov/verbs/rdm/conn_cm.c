@@ -95,6 +95,35 @@ static int resolve_addr(struct vrb_rc_conn *conn)
 		       : 0;
 }
 
+/* Returns 0 if memory or random bytes are not available. */
+static uint8_t request_data(struct vrb_rc_conn *conn, uint8_t *wire)
+{
+	if (!vrb_rc(conn->ep)->conns.secret || !vrb_rc_peer(conn->peer)->policy.order)
+		return vrb_rdm_conn_data(conn->peer, OFI_RDM_CMWIRE_REQUEST, wire);
+	return vrb_rdm_proof_new(conn, true) ? 0 : vrb_rdm_proof_request(conn, wire);
+}
+
+/* Creates the queue pair and the private data that go with a request. */
+static int prepare_request(struct vrb_rc_conn *conn, uint8_t *wire, uint8_t *len)
+{
+	int ret;
+
+	*len = request_data(conn, wire);
+	ret = *len ? vrb_rc_conn_create_qp(conn) : -FI_ENOMEM;
+	if (!ret && conn->ud)
+		*len = vrb_ud_say(conn, wire, *len);
+	return ret;
+}
+
+/* The name of a queue pair says how it is reached. */
+static int ask_by_name(struct vrb_rc_conn *conn)
+{
+	uint8_t wire[VRB_RDM_CM_MAX], len;
+	int ret = prepare_request(conn, wire, &len);
+
+	return ret ? ret : vrb_ud_ask(conn, wire, len);
+}
+
 void vrb_rdm_conn_call(struct ofi_rdm_peer *peer)
 {
 	struct vrb_rc_conn *conn = vrb_rc_conn_new(peer->ep);
@@ -106,18 +135,10 @@ void vrb_rdm_conn_call(struct ofi_rdm_peer *peer)
 		vrb_rc_peer(peer)->conns++;
 		conn->state = VRB_RC_CONN_CALLING;
 		vrb_rc_peer(peer)->next = conn;
-		ret = resolve_addr(conn);
+		ret = ofi_rdm_addr_is_qp(&peer->addr) ? ask_by_name(conn) : resolve_addr(conn);
 	}
 	if (ret)
 		vrb_rdm_conn_step_failed(peer, -ret);
-}
-
-/* Returns 0 if memory or random bytes are not available. */
-static uint8_t request_data(struct vrb_rc_conn *conn, uint8_t *wire)
-{
-	if (!vrb_rc(conn->ep)->conns.secret || !vrb_rc_peer(conn->peer)->policy.order)
-		return vrb_rdm_conn_data(conn->peer, OFI_RDM_CMWIRE_REQUEST, wire);
-	return vrb_rdm_proof_new(conn, true) ? 0 : vrb_rdm_proof_request(conn, wire);
 }
 
 static void conn_cm_ask(struct vrb_rc_conn *conn)
@@ -132,14 +153,11 @@ static void conn_cm_ask(struct vrb_rc_conn *conn)
 		conn_cm_failed(conn, FI_EHOSTUNREACH);
 		return;
 	}
-	len = request_data(conn, wire);
-	ret = len ? vrb_rc_conn_create_qp(conn) : -FI_ENOMEM;
+	ret = prepare_request(conn, wire, &len);
 	if (ret) {
 		conn_cm_failed(conn, -ret);
 		return;
 	}
-	if (conn->ud)
-		len = vrb_ud_say(conn, wire, len);
 	param = conn_param(conn, wire, len);
 	if (rdma_connect(conn->id, &param))
 		conn_cm_failed(conn, -vrb_errno(errno));
@@ -319,7 +337,8 @@ static void conn_event(struct vrb_rc_conn *conn, const struct rdma_cm_event *eve
 	}
 }
 
-static struct rdma_cm_id *take_event(struct vrb_owner *owner, const struct rdma_cm_event *event)
+struct rdma_cm_id *vrb_rdm_conn_take_event(struct vrb_owner *owner,
+					   const struct rdma_cm_event *event)
 {
 	struct vrb_rc_conn *conn = vrb_owner_of(owner, struct vrb_rc_conn, owner);
 
@@ -331,8 +350,8 @@ static struct rdma_cm_id *take_event(struct vrb_owner *owner, const struct rdma_
 static void conn_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
 			  struct vrb_cm_left *left)
 {
-	vrb_rdm_conn_event(vrb_owner_of(owner, struct vrb_rc_conn, owner)->ep, take_event, owner,
-			   event, left);
+	vrb_rdm_conn_event(vrb_owner_of(owner, struct vrb_rc_conn, owner)->ep,
+			   vrb_rdm_conn_take_event, owner, event, left);
 }
 
 /* Passive side. */
@@ -367,6 +386,8 @@ static int accept_conn(struct vrb_rc_conn *conn, const struct rdma_cm_event *eve
 	param = conn_param(conn, wire, len);
 	conn->state = VRB_RC_CONN_ACCEPTED;
 	conn->live = conn->mirror;
+	if (!conn->id)
+		return vrb_ud_answer(conn, wire, len);
 	if (!rdma_accept(conn->id, &param))
 		return 0;
 	return errno == EINVAL ? -FI_ECONNABORTED : vrb_errno(errno);
@@ -401,6 +422,8 @@ static void conn_own_id(struct vrb_rc_conn *conn)
 {
 	struct vrb_cm *cm = vrb_rdm_conn_cm(conn->ep);
 
+	if (!conn->id)
+		return;
 	ofi_lock(&cm->lock);
 	conn->id->context = &conn->owner;
 	ofi_unlock(&cm->lock);
@@ -446,6 +469,8 @@ static bool is_ours(const struct vrb_rc_conn *conn, const struct rdma_cm_event *
 	if (!conn || !conn->qp)
 		return false;
 	from = conn->ud ? vrb_ud_number_in(event) : event->param.conn.qp_num;
+	if (!event->id)
+		return from == conn->qp_num;
 	return from == conn->qp_num && ofi_addr_port(rdma_get_peer_addr(event->id)) ==
 					       ofi_addr_port(rdma_get_local_addr(conn->id));
 }
@@ -459,6 +484,24 @@ static enum ofi_rdm_cmwire_reason admit_host(struct ofi_rdm_ep *ep, const struct
 		       : OFI_RDM_CMWIRE_BUSY;
 }
 
+/* Stores where a request came from, as far as is certain. */
+static void request_sender(const struct rdma_cm_event *event, struct ofi_rdm_addr *from)
+{
+	if (event->id)
+		memcpy(from, rdma_get_peer_addr(event->id), sizeof(*from));
+	else
+		vrb_ud_sender(event, from);
+}
+
+/* Returns false if the request names no address that a peer can have. */
+static bool request_addr(const struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *from,
+			 const struct ofi_rdm_cmwire *cm, struct ofi_rdm_addr *addr)
+{
+	if (!ofi_rdm_addr_is_qp(from))
+		return vrb_rdm_conn_addr(ep, cm, addr);
+	return ofi_rdm_addr_set_qp(addr, from->qp.gid, from->qp.qpn, from->qp.key);
+}
+
 /* Finds the peer that requests a connection, or the reason why it is refused. */
 static enum ofi_rdm_cmwire_reason identify(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event,
 					   struct ofi_rdm_cmwire *cm, struct ofi_rdm_peer **peer,
@@ -466,17 +509,18 @@ static enum ofi_rdm_cmwire_reason identify(struct ofi_rdm_ep *ep, const struct r
 {
 	enum ofi_rdm_wire_error error = vrb_rdm_conn_parse(event, cm);
 	enum ofi_rdm_cmwire_reason reason = OFI_RDM_CMWIRE_NONE;
-	struct ofi_rdm_addr addr;
+	struct ofi_rdm_addr addr, from;
 
+	request_sender(event, &from);
 	if (error == OFI_RDM_WIRE_E_VERSION)
 		return OFI_RDM_CMWIRE_VERSION;
 	/* The address then comes from the connection manager. */
 	if (cm->flags & OFI_RDM_CMWIRE_SECRET)
-		vrb_rdm_conn_ip(cm->addr, rdma_get_peer_addr(event->id));
+		vrb_rdm_conn_ip(cm->addr, &from.sa);
 	if (error || (cm->kind != OFI_RDM_CMWIRE_REQUEST && cm->kind != OFI_RDM_CMWIRE_PROBE) ||
-	    !vrb_rdm_conn_addr(ep, cm, &addr))
+	    !request_addr(ep, &from, cm, &addr))
 		return OFI_RDM_CMWIRE_MALFORMED;
-	if (!vrb_rdm_conn_is_from(cm, rdma_get_peer_addr(event->id)))
+	if (!vrb_rdm_conn_is_from(cm, &from.sa))
 		return OFI_RDM_CMWIRE_SOURCE;
 	if (cm->kind == OFI_RDM_CMWIRE_PROBE)
 		return OFI_RDM_CMWIRE_BUSY;
@@ -541,17 +585,19 @@ static enum ofi_rdm_cmwire_reason conn_requested(struct ofi_rdm_ep *ep,
  * Warns of refusals that a person may have to look into; FI_WARN_SPARSE keeps strangers from
  * filling the log.
  */
-static void log_refused(struct rdma_cm_id *id, enum ofi_rdm_cmwire_reason reason)
+static void log_refused(const struct rdma_cm_event *event, enum ofi_rdm_cmwire_reason reason)
 {
 	char text[OFI_ADDR_STRLEN];
+	struct ofi_rdm_addr from;
 
+	request_sender(event, &from);
 	if (reason == OFI_RDM_CMWIRE_VERSION || reason == OFI_RDM_CMWIRE_MALFORMED ||
 	    reason == OFI_RDM_CMWIRE_RESOURCES || reason == OFI_RDM_CMWIRE_SOURCE ||
 	    reason == OFI_RDM_CMWIRE_IN_USE || reason == OFI_RDM_CMWIRE_UNKNOWN ||
 	    reason == OFI_RDM_CMWIRE_LONELY || reason == OFI_RDM_CMWIRE_CONTEXT)
 		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL,
 			       "connection request from %s refused: %s\n",
-			       ofi_addr_str(rdma_get_peer_addr(id), text, sizeof(text)),
+			       ofi_rdm_addr_str(&from, text, sizeof(text)),
 			       ofi_rdm_cmwire_reason_text(reason));
 }
 
@@ -559,19 +605,25 @@ static void log_refused(struct rdma_cm_id *id, enum ofi_rdm_cmwire_reason reason
  * Returns the request's id to be destroyed after the event is acknowledged, or NULL if a connection
  * owns it.
  */
-static struct rdma_cm_id *take_request(struct vrb_owner *owner, const struct rdma_cm_event *event)
+struct rdma_cm_id *vrb_rdm_conn_take_request(struct vrb_owner *owner,
+					     const struct rdma_cm_event *event)
 {
 	struct ofi_rdm_ep *ep = vrb_owner_of(owner, struct vrb_rdm_listener, owner)->ep;
 	uint8_t wire[VRB_CM_WIRE_MAX];
 	enum ofi_rdm_cmwire_reason reason;
 	uint8_t len;
 
+	if (!event->id && vrb_ud_was_asked(ep, event))
+		return NULL;
 	reason = conn_requested(ep, event);
 	len = vrb_rdm_conn_reject_data(ep, reason, wire);
 	if (reason == OFI_RDM_CMWIRE_NONE)
 		return NULL;
-	log_refused(event->id, reason);
-	rdma_reject(event->id, wire, len);
+	log_refused(event, reason);
+	if (event->id)
+		rdma_reject(event->id, wire, len);
+	else
+		vrb_ud_decline(ep, event, wire, len);
 	return event->id;
 }
 
@@ -582,7 +634,7 @@ static void listener_event(struct vrb_owner *owner, const struct rdma_cm_event *
 	struct ofi_rdm_ep *ep = vrb_owner_of(owner, struct vrb_rdm_listener, owner)->ep;
 
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-		vrb_rdm_conn_event(ep, take_request, owner, event, left);
+		vrb_rdm_conn_event(ep, vrb_rdm_conn_take_request, owner, event, left);
 	else if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
 		vrb_async_lost(vrb_rc_domain(ep));
 }

@@ -6,10 +6,16 @@
 #include "prov/verbs/cm/cm_wire.h"
 #include "prov/verbs/provider/prov.h"
 
+#define NO_PORT 1 /* any that is valid: the name of a queue pair has none */
+
 static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
 void vrb_rdm_conn_ip(uint8_t *ip, const struct sockaddr *sa)
 {
+	if (sa->sa_family == OFI_RDM_AF_QP) {
+		memcpy(ip, ((const struct ofi_rdm_qp_name *)sa)->gid, 16);
+		return;
+	}
 	if (sa->sa_family == AF_INET6) {
 		memcpy(ip, &((const struct sockaddr_in6 *)sa)->sin6_addr, 16);
 		return;
@@ -29,7 +35,7 @@ static struct ofi_rdm_cmwire own_words(const struct ofi_rdm_ep *ep, enum ofi_rdm
 		.from_context = ep->context,
 		.serial = vrb_rc(ep)->conns.set.serial,
 		.eager = (uint32_t)ep->proto.eager,
-		.port = ofi_addr_port(&ep->self.sa),
+		.port = ofi_rdm_addr_is_qp(&ep->self) ? NO_PORT : ofi_addr_port(&ep->self.sa),
 	};
 
 	vrb_rdm_conn_ip(cm.addr, &ep->self.sa);
@@ -92,6 +98,9 @@ bool vrb_rdm_conn_is_from(const struct ofi_rdm_cmwire *cm, const struct sockaddr
 	const struct sockaddr_in6 *in6 = (const void *)from;
 	const struct sockaddr_in *in = (const void *)from;
 
+	if (from->sa_family == OFI_RDM_AF_QP)
+		return !memcmp(cm->addr, ((const struct ofi_rdm_qp_name *)from)->gid,
+			       sizeof(cm->addr));
 	if (from->sa_family == AF_INET6)
 		return !memcmp(cm->addr, &in6->sin6_addr, sizeof(cm->addr));
 	return from->sa_family == AF_INET && !memcmp(cm->addr, mapped, sizeof(mapped)) &&

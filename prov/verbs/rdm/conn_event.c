@@ -78,6 +78,18 @@ static struct vrb_rdm_cm_event *cm_event_new(vrb_rdm_cm_event_fn *handle, struct
 	return pending;
 }
 
+bool vrb_rdm_conn_event_later(struct ofi_rdm_ep *ep, vrb_rdm_cm_event_fn *handle,
+			      struct vrb_owner *owner, const struct rdma_cm_event *event)
+{
+	struct vrb_rdm_cm_event *pending = cm_event_new(handle, owner, event);
+
+	if (!pending)
+		return false;
+	ofi_rdm_task_add(ep, &pending->task);
+	vrb_rdm_conn_wake(ep, 0);
+	return true;
+}
+
 /* If there is no memory, the event thread waits for the endpoint. */
 void vrb_rdm_conn_event(struct ofi_rdm_ep *ep, vrb_rdm_cm_event_fn *handle, struct vrb_owner *owner,
 			const struct rdma_cm_event *event, struct vrb_cm_left *left)

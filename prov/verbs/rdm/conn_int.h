@@ -105,6 +105,14 @@ struct vrb_rdm_cm_event {
  */
 void vrb_rdm_conn_event(struct ofi_rdm_ep *ep, vrb_rdm_cm_event_fn *handle, struct vrb_owner *owner,
 			const struct rdma_cm_event *event, struct vrb_cm_left *left);
+/*
+ * Leaves an event that has no id to the event thread. Called while the endpoint is polled. Returns
+ * false when out of memory.
+ */
+bool vrb_rdm_conn_event_later(struct ofi_rdm_ep *ep, vrb_rdm_cm_event_fn *handle,
+			      struct vrb_owner *owner, const struct rdma_cm_event *event);
+/* Handle an event of a connection, and a request to the endpoint. */
+vrb_rdm_cm_event_fn vrb_rdm_conn_take_event, vrb_rdm_conn_take_request;
 /* Runs the tasks, or leaves them to the thread that is in the endpoint and tries again soon. */
 void vrb_rdm_conn_tasks(struct ofi_rdm_ep *ep);
 /* Runs the tasks that are left. Called without the lock. */

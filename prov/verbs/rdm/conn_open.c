@@ -225,8 +225,16 @@ int vrb_rdm_conn_setname(struct ofi_rdm_ep *ep, const struct sockaddr_storage *l
 static int listen_by_info(struct ofi_rdm_ep *ep)
 {
 	struct sockaddr_storage local;
-	int ret = ofi_name_in(&vrb_prov, "fi_endpoint", ep->info->addr_format, ep->info->src_addr,
-			      ep->info->src_addrlen, &local);
+	int ret;
+
+	/* Requests arrive on the queue pair itself. */
+	if (ep->info->addr_format == FI_ADDR_EFA) {
+		vrb_rc(ep)->conns.listener.ep = ep;
+		vrb_rc(ep)->conns.listener.owner.ops = &vrb_rdm_listener_ops;
+		return 0;
+	}
+	ret = ofi_name_in(&vrb_prov, "fi_endpoint", ep->info->addr_format, ep->info->src_addr,
+			  ep->info->src_addrlen, &local);
 
 	return ret ? ret : listen_at(ep, "fi_endpoint", &local);
 }

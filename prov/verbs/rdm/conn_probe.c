@@ -189,8 +189,10 @@ static const struct vrb_owner_ops probe_owner_ops = { .event = probe_cm_event };
 
 void vrb_rdm_conn_probe_host(struct ofi_rdm_peer *peer)
 {
-	struct vrb_rdm_host_probe *probe = calloc(1, sizeof(*probe));
+	struct vrb_rdm_host_probe *probe = NULL;
 
+	if (!ofi_rdm_addr_is_qp(&peer->addr))
+		probe = calloc(1, sizeof(*probe));
 	if (!probe) {
 		host_probed(peer);
 		return;

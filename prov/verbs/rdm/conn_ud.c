@@ -14,11 +14,11 @@ static void ud_news_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)
 	conn->news.queued = false;
 	if (ep->closing || conn->state >= VRB_RC_CONN_ENDED)
 		return;
-	if (!err)
+	if (!err && conn->id)
 		vrb_rdm_conn_ask(conn);
 	else if (err == FI_ECONNRESET)
 		vrb_rdm_conn_disconnected(conn);
-	else
+	else if (err)
 		vrb_rdm_conn_broken(conn, err);
 }
 
@@ -39,7 +39,20 @@ static void ud_ended(struct vrb_rc_conn *conn, int err)
 	ud_news(conn);
 }
 
+static bool ud_asked(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)
+{
+	return vrb_rdm_conn_event_later(ep, vrb_rdm_conn_take_request,
+					&vrb_rc(ep)->conns.listener.owner, event);
+}
+
+static bool ud_answered(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
+{
+	return vrb_rdm_conn_event_later(conn->ep, vrb_rdm_conn_take_event, &conn->owner, event);
+}
+
 const struct vrb_ud_calls vrb_rdm_ud_calls = {
+	.asked = ud_asked,
+	.answered = ud_answered,
 	.ended = ud_ended,
 	.silent = ud_news,
 	.lost = vrb_rdm_conn_lost,

@@ -39,7 +39,7 @@ static int set_transport(struct vrb_domain *domain)
 {
 	const char *name = vrb_params.rdm_transport;
 
-	domain->ud = vrb_rdm_wants_ud(domain->base.info);
+	domain->ud = domain->unordered || vrb_rdm_wants_ud(domain->base.info);
 	if (domain->ud)
 		vrb_mr_table_open(&domain->table);
 	if (!name || !strcasecmp(name, "rc") || domain->ud)

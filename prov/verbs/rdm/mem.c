@@ -101,8 +101,10 @@ static int lease_new(struct ofi_rdm_ep *ep, const struct iovec *iov, int access,
 		*lease = calloc(1, sizeof(**lease));
 	if (!*lease)
 		return -FI_ENOMEM;
-	(*lease)->ibv = hmem ? vrb_mr_hmem_try(domain, &memory, access, &why)
-			     : ibv_reg_mr(domain->pd, iov->iov_base, iov->iov_len, access);
+	(*lease)->ibv =
+		hmem ? vrb_mr_hmem_try(domain, &memory, access, &why)
+		     : ibv_reg_mr(domain->pd, iov->iov_base, iov->iov_len,
+				  domain->unordered ? access & IBV_ACCESS_LOCAL_WRITE : access);
 	if ((*lease)->ibv && vrb_mr_table_add(domain, (*lease)->ibv, access)) {
 		ibv_dereg_mr((*lease)->ibv);
 		(*lease)->ibv = NULL;

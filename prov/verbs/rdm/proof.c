@@ -58,6 +58,8 @@ static void put_addr(uint8_t *to, const struct ofi_rdm_addr *addr)
 {
 	uint16_t port = addr->sa.sa_family == AF_INET ? addr->in.sin_port : addr->in6.sin6_port;
 
+	if (ofi_rdm_addr_is_qp(addr))
+		port = htole16((uint16_t)addr->qp.qpn);
 	vrb_rdm_conn_ip(to, &addr->sa);
 	memcpy(to + 16, &port, sizeof(port));
 }

@@ -14,6 +14,7 @@
 #include "prov/verbs/discovery/inline.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
+#include "prov/verbs/discovery/kind.h"
 #include "ud_int.h"
 
 #define BUFFERS	   16384u /* packets being sent */
@@ -111,8 +112,8 @@ static int create_qp(struct vrb_ud *all)
 		.send_cq = cq,
 		.recv_cq = cq,
 		.qp_type = IBV_QPT_UD,
-		.cap = { .max_send_wr = VRB_UD_SQ,
-			 .max_recv_wr = VRB_UD_RQ,
+		.cap = { .max_send_wr = all->sq_depth,
+			 .max_recv_wr = all->rq_depth,
 			 .max_send_sge = 1,
 			 .max_recv_sge = 1 },
 	};
@@ -123,16 +124,17 @@ static int create_qp(struct vrb_ud *all)
 	if (err)
 		return ud_failed(call, err);
 	all->inline_max = attr.cap.max_inline_data = max < INLINE_MAX ? max : INLINE_MAX;
-	all->qp = ibv_create_qp(domain->pd, &attr);
+	all->qp = domain->fabric->kind->srd ? domain->fabric->kind->srd(domain->pd, &attr)
+					    : ibv_create_qp(domain->pd, &attr);
 	return all->qp ? start_qp(all) : ud_failed("ibv_create_qp", errno);
 }
 
 /* Mapped, so that no other data shares the pages that the device writes to. */
 static int open_receives(struct vrb_ud *all)
 {
-	uint32_t i, size = VRB_UD_GRH + all->port.mtu;
+	uint32_t i, size = all->grh + all->port.mtu;
 
-	all->map_len = (size_t)size * VRB_UD_RQ;
+	all->map_len = (size_t)size * all->rq_depth;
 	all->map = mmap(NULL, all->map_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			0);
 	if (all->map == MAP_FAILED) {
@@ -143,10 +145,10 @@ static int open_receives(struct vrb_ud *all)
 			     IBV_ACCESS_LOCAL_WRITE);
 	if (!all->mr)
 		return ud_failed("ibv_reg_mr", errno);
-	all->rxs = calloc(VRB_UD_RQ, sizeof(*all->rxs));
+	all->rxs = calloc(all->rq_depth, sizeof(*all->rxs));
 	if (!all->rxs)
 		return -FI_ENOMEM;
-	for (i = 0; i < VRB_UD_RQ; i++) {
+	for (i = 0; i < all->rq_depth; i++) {
 		all->rxs[i].sge = (struct ibv_sge){ .addr = (uintptr_t)all->map + (size_t)i * size,
 						    .length = size,
 						    .lkey = all->mr->lkey };
@@ -216,10 +218,24 @@ static struct vrb_ud *ud_new(struct ofi_rdm_ep *ep, const struct vrb_ud_calls *c
 	return all;
 }
 
+/* Only datagrams have the header of their network before them, and only they leave in order. */
+static void set_limits(struct vrb_ud *all)
+{
+	const struct vrb_domain *domain = vrb_rc_domain(all->ep);
+	uint32_t max = (uint32_t)domain->attr.max_qp_wr;
+
+	all->grh = domain->fabric->kind->srd ? 0 : VRB_UD_GRH;
+	all->unordered = domain->unordered;
+	all->sq_depth = max < VRB_UD_SQ ? max : VRB_UD_SQ;
+	all->rq_depth = max < VRB_UD_RQ ? max : VRB_UD_RQ;
+}
+
 static int open_all(struct vrb_ud *all)
 {
 	struct ofi_rdm_ep *ep = all->ep;
 	int ret;
+
+	set_limits(all);
 
 	ret = vrb_ud_port_find("fi_enable", vrb_rc_domain(ep)->ctx, ep->info, &all->port);
 	if (ret)
@@ -236,6 +252,8 @@ static int open_all(struct vrb_ud *all)
 		ret = open_receives(all);
 	if (!ret)
 		ret = open_messages(all);
+	if (!ret && vrb_ud_format(ep->info->addr_format))
+		ret = vrb_ud_set_name(all);
 	return ret;
 }
 
@@ -249,11 +267,14 @@ int vrb_ud_open(struct ofi_rdm_ep *ep, const struct vrb_ud_calls *calls)
 	vrb_rc(ep)->ud = all;
 	all->ack_params = ack_params();
 	ret = open_all(all);
-	if (ret)
+	if (ret) {
 		vrb_ud_close(ep);
-	else
-		stand_in(all);
-	return ret;
+		return ret;
+	}
+	stand_in(all);
+	if (all->key)
+		calls->wake(ep, 0);
+	return 0;
 }
 
 /* The device must not lose what it has not sent yet. */
@@ -326,7 +347,11 @@ int vrb_ud_conn_open(struct vrb_rc_conn *conn)
 	STAILQ_INIT(&ud->wrs);
 	STAILQ_INIT(&ud->jobs);
 	STAILQ_INIT(&ud->stalled);
+	TAILQ_INIT(&ud->not_ready);
 	ofi_rdm_ack_init(&ud->ack, &all->ack_params, ud->first);
+	/* A device without order does not lose what it delivers late. */
+	if (all->unordered)
+		ud->ack.reorder = OFI_RDM_SEQ_WINDOW;
 	ofi_rdm_cwnd_init(&ud->cwnd, &cwnd_params);
 	conn->ud = ud;
 	all->conns++;
@@ -357,6 +382,7 @@ void vrb_ud_conn_close(struct vrb_rc_conn *conn)
 	if (!ud)
 		return;
 	vrb_ud_conn_end(conn);
+	free(ud->letter);
 	vrb_ud_drop_sent(ud);
 	vrb_ud_drop_received(ud);
 	while ((wr = STAILQ_FIRST(&ud->wrs))) {
@@ -451,7 +477,10 @@ int vrb_ud_hear(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 	ud->qpn = words.qpn;
 	ud->heard = true;
 	ofi_rdm_seq_begin(&ud->in, 1, words.first);
-	if (event->event != RDMA_CM_EVENT_ESTABLISHED)
+	/* Whoever names another queue pair than it sends from is not who it says. */
+	if (!event->id && event->param.ud.qp_num != words.qpn)
+		return -FI_EPROTO;
+	if (event->id && event->event != RDMA_CM_EVENT_ESTABLISHED)
 		return 0;
 	ud->path = vrb_ud_path_get(vrb_ud_of(ud), &event->param.ud.ah_attr);
 	return ud->path ? 0 : -FI_ENOMEM;

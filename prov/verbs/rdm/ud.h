@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <rdma/rdma_cma.h>
 
+struct ofi_rdm_addr;
 struct ofi_rdm_ep;
 struct vrb_rc_conn;
 struct vrb_ud;
@@ -38,6 +39,13 @@ struct vrb_ud_calls {
 	void (*silent)(struct vrb_rc_conn *conn);
 	/* The queue pair has failed; called without the endpoint's lock. err is FI_E*. */
 	void (*lost)(struct ofi_rdm_ep *ep, int err);
+	/*
+	 * A request has arrived, or the answer to one. The event is like that of the connection
+	 * manager, but without an id: vrb_ud_sender() returns where it came from. A request for
+	 * which there is no memory (false) is sent again.
+	 */
+	bool (*asked)(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event);
+	bool (*answered)(struct vrb_rc_conn *conn, const struct rdma_cm_event *event);
 	/* The endpoint must be polled within that time in ms. */
 	void (*wake)(struct ofi_rdm_ep *ep, uint64_t ms);
 };
@@ -68,6 +76,18 @@ bool vrb_ud_is_start(const void *bytes, size_t len);
 uint8_t vrb_ud_say(const struct vrb_rc_conn *conn, uint8_t *wire, uint8_t len);
 /* Stores what the peer of a new connection says, and how it is reached if known. */
 int vrb_ud_hear(struct vrb_rc_conn *conn, const struct rdma_cm_event *event);
+/*
+ * Queue pairs that are known by name, without a connection manager. Requests a connection from the
+ * peer; answers the request that the connection was made for; declines one. Return 0 or -FI_E*.
+ */
+int vrb_ud_ask(struct vrb_rc_conn *conn, const uint8_t *wire, uint8_t len);
+int vrb_ud_answer(struct vrb_rc_conn *conn, const uint8_t *wire, uint8_t len);
+void vrb_ud_decline(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event, const uint8_t *wire,
+		    uint8_t len);
+/* Returns true if there is a connection for the request; its answer is sent again. */
+bool vrb_ud_was_asked(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event);
+void vrb_ud_sender(const struct rdma_cm_event *event, struct ofi_rdm_addr *from);
+
 /* Returns the event that a connection with a queue pair would have instead. */
 enum rdma_cm_event_type vrb_ud_event(const struct rdma_cm_event *event);
 /* Returns the number of the sender's end in private data; 0 if there is none. */

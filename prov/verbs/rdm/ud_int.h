@@ -43,6 +43,9 @@ struct vrb_ud_tx {
 	uint32_t len;
 	uint32_t posted; /* copies in the device's send queue */
 	bool done;	 /* nobody needs it once none is posted */
+	bool not_ready;	 /* the peer's device had no receive for it: in ud->not_ready */
+	struct vrb_ud_conn *ud;
+	TAILQ_ENTRY(vrb_ud_tx) link;
 	uint8_t bytes[] __attribute__((aligned(8)));
 };
 
@@ -78,6 +81,15 @@ struct vrb_ud_rx {
 	STAILQ_ENTRY(vrb_ud_rx) stalled;
 };
 
+/* What is sent again until the peer has answered, or when it asks again. */
+struct vrb_ud_letter {
+	enum vrb_ud_kind kind; /* VRB_UD_ASK or VRB_UD_ANSWER */
+	uint64_t at,
+		wait; /* in us: when a request is sent again, and how long after the last one */
+	uint8_t len;
+	uint8_t data[UINT8_MAX];
+};
+
 /* How a peer is reached; shared by all peers that are reached so. */
 struct vrb_ud_path {
 	struct ibv_ah_attr attr;
@@ -91,8 +103,12 @@ struct vrb_ud_conn {
 	uint32_t to;		  /* the peer's number */
 	uint32_t qpn;		  /* the peer's queue pair */
 	struct vrb_ud_path *path; /* NULL until the first packet has arrived */
-	bool used;		  /* a packet has arrived */
-	bool heard;		  /* the peer's words are known */
+	struct vrb_ud_letter *letter;
+	/* Packets to be sent again at that time in us, and how long the next ones wait. */
+	TAILQ_HEAD(, vrb_ud_tx) not_ready;
+	uint64_t ready_at, ready_wait;
+	bool used;   /* a packet has arrived */
+	bool heard;  /* the peer's words are known */
 	bool over;   /* the peer has ended the connection, or was told that it has ended */
 	bool broken; /* what is posted fails */
 	bool told;   /* `ended` was called */
@@ -137,6 +153,12 @@ struct vrb_ud {
 	struct ofi_rdm_ep *ep;
 	struct vrb_ud_port port;
 	struct ibv_qp *qp;
+	uint32_t grh;	     /* bytes before a received packet */
+	bool unordered;	     /* packets leave in any order, and each is reported */
+	uint32_t sq_depth;   /* of the device's send queue, VRB_UD_SQ at most */
+	uint32_t rq_depth;   /* of its receive queue, VRB_UD_RQ at most */
+	uint32_t key;	     /* of the name of the queue pair; 0: it has none */
+	uint32_t requests;   /* that have arrived and wait to be handled */
 	uint32_t payload;    /* bytes of a packet behind the longest header */
 	uint32_t inline_max; /* packets up to this length are posted inline */
 
@@ -192,7 +214,7 @@ int vrb_ud_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 void vrb_ud_pump(struct vrb_ud_conn *ud);
 /* Retransmits what is due. Returns false if the peer was given up. */
 bool vrb_ud_resend(struct vrb_ud_conn *ud);
-/* Sends a packet without a number. Returns false if it counts as lost. */
+/* Sends a packet without a number, with its payload. Returns false if it counts as lost. */
 bool vrb_ud_put_bare(struct vrb_ud *all, const struct vrb_ud_path *path, uint32_t qpn,
 		     const struct vrb_ud_packet *packet);
 /* The same on a connection. */
@@ -203,6 +225,8 @@ void vrb_ud_send_ack(struct vrb_ud_conn *ud);
 void vrb_ud_acked(struct vrb_ud_conn *ud, struct ofi_rdm_ack_node *node);
 /* Takes completions of the device's send queue up to that work request. */
 void vrb_ud_sent(struct vrb_ud *all, uint64_t index);
+/* The receiver was not ready for the packet of that work request: it is sent again later. */
+void vrb_ud_not_ready(struct vrb_ud *all, uint64_t index);
 void vrb_ud_wr_free(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr);
 /* A work request is complete. */
 void vrb_ud_wr_done(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr);
@@ -222,6 +246,14 @@ void vrb_ud_drop_received(struct vrb_ud_conn *ud);
 void vrb_ud_violated(struct vrb_ud_conn *ud, enum vrb_ud_reason reason);
 /* Tells the connection's owner once that it has ended. */
 void vrb_ud_tell(struct vrb_ud_conn *ud, int err);
+
+/* Letters (ud_meet.c). */
+/* Handles a letter. */
+void vrb_ud_met(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_packet *packet);
+/* Sends the request again if it is time to. */
+void vrb_ud_ask_again(struct vrb_ud_conn *ud);
+/* Sets the name of the queue pair. Returns 0 or -FI_E*. */
+int vrb_ud_set_name(struct vrb_ud *all);
 
 /* Refusals (ud_refuse.c). */
 /* Tells the sender of a packet that there is no such connection. */

@@ -166,6 +166,8 @@ static int poll_device(struct vrb_ud *all)
 		all->last = all->now = vrb_ud_clock();
 	}
 	for (i = 0; i < n; i++) {
+		if (wc[i].wr_id & 1 && wc[i].status == IBV_WC_RNR_RETRY_EXC_ERR)
+			vrb_ud_not_ready(all, wc[i].wr_id >> 1);
 		if (wc[i].wr_id & 1)
 			vrb_ud_sent(all, wc[i].wr_id >> 1);
 		else
@@ -211,7 +213,8 @@ uint64_t vrb_ud_due(const struct ofi_rdm_ep *ep)
 	struct vrb_ud *all = vrb_rc(ep)->ud;
 	uint64_t now, left, ms;
 
-	if (!all || !all->conns)
+	/* Requests arrive on the queue pair itself if it has a name. */
+	if (!all || (!all->conns && !all->key))
 		return UINT64_MAX;
 	ms = all->fresh ? VRB_UD_FRESH_MS : TICK_MS;
 	now = vrb_ud_clock();

@@ -334,6 +334,8 @@ static bool has_path(struct vrb_ud_conn *ud, const struct ibv_wc *wc, const stru
 
 	if (ud->path)
 		return true;
+	if (!all->grh)
+		return false;
 	if (ibv_init_ah_from_wc(vrb_rc_domain(all->ep)->ctx, all->port.num, &copy,
 				(struct ibv_grh *)(uintptr_t)rx->sge.addr, &attr))
 		return false;
@@ -356,6 +358,15 @@ static uint32_t time_on_wire(const struct vrb_ud_conn *ud, const struct ofi_rdm_
 	return news->rtt > waits ? (uint32_t)(news->rtt - waits) : 1;
 }
 
+/* The peer knows the connection: it will not ask again. */
+static void take_first(struct vrb_ud_conn *ud)
+{
+	vrb_ud_of(ud)->fresh--;
+	ud->used = true;
+	free(ud->letter);
+	ud->letter = NULL;
+}
+
 /* Returns true if the packet stays. */
 static bool take_packet(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
 {
@@ -370,8 +381,8 @@ static bool take_packet(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
 	}
 	if (!ofi_rdm_ack_take(&ud->ack, &rx->packet.words, all->now, &news))
 		return false;
-	all->fresh -= !ud->used;
-	ud->used = true;
+	if (!ud->used)
+		take_first(ud);
 	if (news.count) {
 		vrb_ud_acked(ud, news.done);
 		ofi_rdm_cwnd_acked(&ud->cwnd, news.count, time_on_wire(ud, &news, &rx->packet),
@@ -408,6 +419,10 @@ static bool take_arrived(struct vrb_ud *all, const struct ibv_wc *wc, struct vrb
 {
 	struct vrb_ud_conn *ud = find_conn(all, &rx->packet);
 
+	if (vrb_ud_is_letter(rx->packet.kind)) {
+		vrb_ud_met(all, wc, &rx->packet);
+		return false;
+	}
 	if (!is_from_peer(ud, wc, &rx->packet)) {
 		vrb_ud_refuse(all, wc, rx);
 		return false;
@@ -422,10 +437,10 @@ static bool take_arrived(struct vrb_ud *all, const struct ibv_wc *wc, struct vrb
 void vrb_ud_arrived(struct vrb_ud *all, const struct ibv_wc *wc)
 {
 	struct vrb_ud_rx *rx = (struct vrb_ud_rx *)(uintptr_t)wc->wr_id;
-	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr + VRB_UD_GRH;
+	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr + all->grh;
 
-	if (wc->status != IBV_WC_SUCCESS || wc->byte_len <= VRB_UD_GRH ||
-	    !vrb_ud_parse(bytes, wc->byte_len - VRB_UD_GRH, &rx->packet) ||
+	if (wc->status != IBV_WC_SUCCESS || wc->byte_len <= all->grh ||
+	    !vrb_ud_parse(bytes, wc->byte_len - all->grh, &rx->packet) ||
 	    !take_arrived(all, wc, rx))
 		rx_put(all, rx);
 }

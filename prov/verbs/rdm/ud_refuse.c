@@ -38,6 +38,9 @@ static const struct vrb_ud_path *path_back(struct vrb_ud *all, const struct ibv_
 	const struct vrb_ud_path *known;
 	struct ibv_wc copy = *wc;
 
+	/* The device does not tell where the packet came from. */
+	if (!all->grh)
+		return NULL;
 	if (ibv_init_ah_from_wc(domain->ctx, all->port.num, &copy,
 				(struct ibv_grh *)(uintptr_t)rx->sge.addr, &attr))
 		return NULL;

@@ -8,10 +8,13 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "prov/verbs/dgram/ud_name.h"
+#include "prov/verbs/discovery/kind.h"
 #include "prov/verbs/provider/mr_table.h"
+#include "prov/verbs/provider/prov.h"
 #include "ud_int.h"
 
 #define RESERVE	     32u /* of the device's send queue, for packets without a number */
+#define READY_US     40	 /* shortest wait for a receiver that was not ready */
 #define SIGNAL_EVERY 16u
 #define WAKE_US	     20000
 #define PACE_US	     20000  /* between packets if nothing is in flight */
@@ -33,6 +36,9 @@ static struct vrb_ud_tx *tx_new(struct vrb_ud *all)
 /* The device may still read it. */
 static void tx_put(struct vrb_ud *all, struct vrb_ud_tx *tx)
 {
+	if (tx->not_ready)
+		TAILQ_REMOVE(&tx->ud->not_ready, tx, link);
+	tx->not_ready = false;
 	tx->done = true;
 	if (!tx->posted)
 		vrb_rdm_pool_put(&all->pool, tx->buf);
@@ -40,7 +46,7 @@ static void tx_put(struct vrb_ud *all, struct vrb_ud_tx *tx)
 
 static uint32_t sq_room(const struct vrb_ud *all)
 {
-	return VRB_UD_SQ - (uint32_t)(all->sq_head - all->sq_tail);
+	return all->sq_depth - (uint32_t)(all->sq_head - all->sq_tail);
 }
 
 /* Posts a packet to the device. Returns false if it counts as lost because there is no room. */
@@ -57,7 +63,7 @@ static bool put_packet(struct vrb_ud *all, const struct vrb_ud_path *path, uint3
 		.wr.ud = { .ah = path->ah, .remote_qpn = qpn, .remote_qkey = VRB_UD_QKEY_CM },
 	};
 
-	if (report || all->sq_head % SIGNAL_EVERY == 0)
+	if (report || all->unordered || all->sq_head % SIGNAL_EVERY == 0)
 		wr.send_flags |= IBV_SEND_SIGNALED;
 	if (!sq_room(all) || ibv_post_send(all->qp, &wr, &bad)) {
 		all->short_of_room = true;
@@ -72,15 +78,72 @@ static bool put_packet(struct vrb_ud *all, const struct vrb_ud_path *path, uint3
 	return true;
 }
 
+/* The packet has left the device's send queue. */
+static void tx_left(struct vrb_ud *all, uint64_t index)
+{
+	struct vrb_ud_tx *tx = all->sq[index % VRB_UD_SQ];
+
+	if (tx && !--tx->posted && tx->done)
+		vrb_rdm_pool_put(&all->pool, tx->buf);
+	all->sq[index % VRB_UD_SQ] = NULL;
+}
+
+/* Marks the place of a packet that left before older ones. */
+static struct vrb_ud_tx left_early;
+
+static void sent_one(struct vrb_ud *all, uint64_t index)
+{
+	if (index < all->sq_tail || index >= all->sq_head ||
+	    all->sq[index % VRB_UD_SQ] == &left_early)
+		return;
+	tx_left(all, index);
+	all->sq[index % VRB_UD_SQ] = &left_early;
+	while (all->sq_tail < all->sq_head && all->sq[all->sq_tail % VRB_UD_SQ] == &left_early)
+		all->sq[all->sq_tail++ % VRB_UD_SQ] = NULL;
+}
+
 void vrb_ud_sent(struct vrb_ud *all, uint64_t index)
 {
-	struct vrb_ud_tx *tx;
-
-	for (; all->sq_tail <= index && all->sq_tail < all->sq_head; all->sq_tail++) {
-		tx = all->sq[all->sq_tail % VRB_UD_SQ];
-		if (tx && !--tx->posted && tx->done)
-			vrb_rdm_pool_put(&all->pool, tx->buf);
+	if (all->unordered) {
+		sent_one(all, index);
+		return;
 	}
+	for (; all->sq_tail <= index && all->sq_tail < all->sq_head; all->sq_tail++)
+		tx_left(all, all->sq_tail);
+}
+
+/* The first wait is random, so that senders do not come back together. */
+static uint64_t wait_new(const struct vrb_ud *all)
+{
+	const struct vrb_params *params = vrb_rc_domain(all->ep)->fabric->kind->sizes;
+
+	if (params->timeout_interval)
+		return (uint64_t)params->timeout_interval;
+	return READY_US + (uint64_t)rand_r(&vrb_rc(all->ep)->conns.seed) % (2 * READY_US);
+}
+
+static uint64_t longest_wait(const struct vrb_ud *all)
+{
+	return (uint64_t)vrb_rc_domain(all->ep)->fabric->kind->sizes->max_timeout;
+}
+
+void vrb_ud_not_ready(struct vrb_ud *all, uint64_t index)
+{
+	struct vrb_ud_tx *tx = index < all->sq_head ? all->sq[index % VRB_UD_SQ] : NULL;
+	struct vrb_ud_conn *ud;
+
+	if (!tx || tx == &left_early || tx->done || tx->not_ready || !tx->ud)
+		return;
+	ud = tx->ud;
+	if (TAILQ_EMPTY(&ud->not_ready)) {
+		ud->ready_wait = ud->ready_wait ? 2 * ud->ready_wait : wait_new(all);
+		if (ud->ready_wait > longest_wait(all))
+			ud->ready_wait = longest_wait(all);
+		ud->ready_at = all->now + ud->ready_wait;
+	}
+	tx->not_ready = true;
+	TAILQ_INSERT_TAIL(&ud->not_ready, tx, link);
+	vrb_ud_watch(ud);
 }
 
 /* How long the newest packet of the peer may have been here already. */
@@ -109,6 +172,7 @@ static void launch(struct vrb_ud_conn *ud, struct vrb_ud_tx *tx)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
 
+	tx->ud = ud;
 	ofi_rdm_ack_sent(&ud->ack, &tx->node, all->now);
 	ofi_rdm_cwnd_sent(&ud->cwnd, all->now);
 	if (ud->chats < VRB_UD_CHATS && all->now - ud->met < VRB_UD_SOON_US)
@@ -129,14 +193,18 @@ bool vrb_ud_put_bare(struct vrb_ud *all, const struct vrb_ud_path *path, uint32_
 		     const struct vrb_ud_packet *packet)
 {
 	uint8_t inlined[VRB_UD_HEAD_MAX] __attribute__((aligned(8)));
-	struct vrb_ud_tx *tx = sizeof(inlined) > all->inline_max ? tx_new(all) : NULL;
+	bool is_long = packet->len || sizeof(inlined) > all->inline_max;
+	struct vrb_ud_tx *tx = is_long ? tx_new(all) : NULL;
 	uint8_t *bytes = tx ? tx->bytes : inlined;
 	struct ibv_sge sge = { .addr = (uintptr_t)bytes, .lkey = tx ? tx->buf->out.lkey : 0 };
 	bool fits;
 
 	sge.length = (uint32_t)vrb_ud_build(bytes, packet);
 	vrb_ud_stamp(bytes, 0, 0, &packet->words, packet->lag);
-	fits = tx || sge.length <= all->inline_max;
+	fits = tx || (!packet->len && sge.length <= all->inline_max);
+	if (tx && packet->len)
+		memcpy(bytes + sge.length, packet->payload, packet->len);
+	sge.length += (uint32_t)packet->len;
 	if (fits)
 		fits = put_packet(all, path, qpn, sge, tx, packet->kind == VRB_UD_END);
 	else
@@ -288,6 +356,9 @@ static uint64_t send_time(const struct vrb_ud_conn *ud)
 {
 	uint64_t time = ofi_rdm_cwnd_time(&ud->cwnd, ud->flying), most = ud->cwnd.sent + PACE_US;
 
+	/* The device avoids congestion itself. */
+	if (vrb_ud_of(ud)->unordered)
+		return 0;
 	return !ud->flying && time > most ? most : time;
 }
 
@@ -295,8 +366,9 @@ static bool may_send(const struct vrb_ud_conn *ud)
 {
 	const struct vrb_ud *all = vrb_ud_of(ud);
 
-	return ud->path && !ud->over && !ud->broken && ofi_rdm_seq_out_open(&ud->ack.out) &&
-	       sq_room(all) > RESERVE && send_time(ud) <= all->now;
+	return ud->path && !ud->over && !ud->broken && TAILQ_EMPTY(&ud->not_ready) &&
+	       ofi_rdm_seq_out_open(&ud->ack.out) && sq_room(all) > RESERVE &&
+	       send_time(ud) <= all->now;
 }
 
 void vrb_ud_pump(struct vrb_ud_conn *ud)
@@ -323,6 +395,10 @@ void vrb_ud_watch(struct vrb_ud_conn *ud)
 		if (pace > all->now && pace < next)
 			next = pace;
 	}
+	if (ud->letter && ud->letter->kind == VRB_UD_ASK && ud->letter->at < next)
+		next = ud->letter->at;
+	if (!TAILQ_EMPTY(&ud->not_ready) && ud->ready_at < next)
+		next = ud->ready_at;
 	if (next == OFI_RDM_ACK_NEVER && !has_work(ud))
 		return;
 	if (!ud->is_busy)
@@ -362,6 +438,7 @@ void vrb_ud_acked(struct vrb_ud_conn *ud, struct ofi_rdm_ack_node *node)
 	struct ofi_rdm_ack_node *next;
 	struct vrb_ud_tx *tx;
 
+	ud->ready_wait = 0;
 	for (; node; node = next) {
 		next = node->next;
 		tx = (struct vrb_ud_tx *)node;
@@ -387,12 +464,28 @@ static void timed_out(struct vrb_ud_conn *ud)
 	all->calls->silent(ud->conn);
 }
 
+/* These transmissions have never arrived, so they keep their numbers. */
+static void send_not_ready(struct vrb_ud_conn *ud)
+{
+	struct vrb_ud_tx *tx;
+
+	if (vrb_ud_of(ud)->now < ud->ready_at)
+		return;
+	while ((tx = TAILQ_FIRST(&ud->not_ready))) {
+		TAILQ_REMOVE(&ud->not_ready, tx, link);
+		tx->not_ready = false;
+		transmit(ud, tx);
+	}
+}
+
 bool vrb_ud_resend(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
 	struct ofi_rdm_ack_node *node;
 	enum ofi_rdm_ack_due due;
 
+	vrb_ud_ask_again(ud);
+	send_not_ready(ud);
 	while (!ud->over &&
 	       (due = ofi_rdm_ack_due(&ud->ack, all->now, &node)) != OFI_RDM_ACK_NOTHING) {
 		if (due == OFI_RDM_ACK_GIVE_UP) {

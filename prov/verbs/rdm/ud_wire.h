@@ -22,6 +22,13 @@ enum vrb_ud_kind {
 	/* These have no sequence number. */
 	VRB_UD_ACK, /* only acknowledges */
 	VRB_UD_END, /* the sender has no such connection any more; id: enum vrb_ud_reason */
+	/*
+	 * Letters make a connection to a queue pair that is known by name. The payload of ASK is
+	 * the sender's GID and private data, that of the others private data.
+	 */
+	VRB_UD_ASK,	/* to: the key in the receiver's name; key: that in the sender's */
+	VRB_UD_ANSWER,	/* the request is accepted */
+	VRB_UD_DECLINE, /* it is refused */
 	/* Packets that are numbered, delivered in order, and acknowledged. */
 	VRB_UD_NUMBERED,
 	VRB_UD_NOTHING = VRB_UD_NUMBERED,
@@ -78,9 +85,14 @@ struct vrb_ud_packet {
 	size_t len;
 };
 
+static inline bool vrb_ud_is_letter(enum vrb_ud_kind kind)
+{
+	return kind >= VRB_UD_ASK && kind <= VRB_UD_DECLINE;
+}
+
 static inline bool vrb_ud_has_place(enum vrb_ud_kind kind)
 {
-	return kind >= VRB_UD_WRITE || kind == VRB_UD_END;
+	return kind >= VRB_UD_WRITE || (kind >= VRB_UD_END && kind < VRB_UD_NUMBERED);
 }
 
 static inline size_t vrb_ud_head_len(enum vrb_ud_kind kind)

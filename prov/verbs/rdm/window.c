@@ -21,7 +21,7 @@ bool vrb_rdm_has_windows(const struct vrb_domain *domain)
 	const unsigned int type_2 = IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
 	int use = vrb_params.rdm_use_windows;
 
-	if (!use || !(domain->attr.device_cap_flags & type_2) ||
+	if (!use || domain->ud || !(domain->attr.device_cap_flags & type_2) ||
 	    __atomic_load_n(&domain->no_windows, __ATOMIC_RELAXED))
 		return false;
 	return use > 0 || domain->attr.vendor_id != SOFT_ROCE;

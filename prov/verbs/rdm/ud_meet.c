@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Connections to queue pairs that are known by name, where no connection manager resolves an IP
+ * address. The two ends exchange the same private data in letters on the queue pair itself. A
+ * request names the key in the peer's name, so it comes from somebody who knows the name. The
+ * answer goes to the GID that the request names, and the request's number comes back with it: a
+ * request with somebody else's GID makes no connection.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <rdma/fi_errno.h>
+#include "prov/verbs/cm/cm_wire.h"
+#include "ud_int.h"
+
+enum {
+	GID = 16,
+	FIRST_US = 100000, /* until a request is sent again the first time */
+	LAST_US = 1600000,
+	REQUESTS = 1024, /* that wait to be handled; the others are sent again */
+};
+
+static struct ibv_ah_attr way_to(const struct vrb_ud *all, const uint8_t *gid)
+{
+	struct ibv_ah_attr attr = {
+		.is_global = 1,
+		.port_num = all->port.num,
+		.grh = { .sgid_index = (uint8_t)all->port.gid_index, .hop_limit = 64 },
+	};
+
+	memcpy(attr.grh.dgid.raw, gid, GID);
+	return attr;
+}
+
+int vrb_ud_set_name(struct vrb_ud *all)
+{
+	while (!all->key)
+		if (getrandom(&all->key, sizeof(all->key), 0) != sizeof(all->key))
+			return -FI_EIO;
+	return ofi_rdm_addr_set_qp(&all->ep->self, all->port.gid.raw, all->qp->qp_num, all->key)
+		       ? 0
+		       : -FI_EADDRNOTAVAIL;
+}
+
+static struct vrb_ud_letter *letter_new(enum vrb_ud_kind kind, const uint8_t *wire, uint8_t len)
+{
+	struct vrb_ud_letter *letter = calloc(1, sizeof(*letter));
+
+	if (!letter)
+		return NULL;
+	letter->kind = kind;
+	letter->len = len;
+	memcpy(letter->data, wire, len);
+	return letter;
+}
+
+static void send_ask(struct vrb_ud_conn *ud)
+{
+	struct vrb_ud *all = vrb_ud_of(ud);
+	struct vrb_ud_letter *letter = ud->letter;
+	uint8_t payload[GID + UINT8_MAX];
+	const struct vrb_ud_packet packet = {
+		.kind = VRB_UD_ASK,
+		.to = ud->conn->peer->addr.qp.key,
+		.from = ud->conn->qp_num,
+		.key = all->key,
+		.payload = payload,
+		.len = (size_t)GID + letter->len,
+	};
+
+	memcpy(payload, all->port.gid.raw, GID);
+	memcpy(payload + GID, letter->data, letter->len);
+	letter->at = all->now + letter->wait;
+	letter->wait = letter->wait < LAST_US ? 2 * letter->wait : LAST_US;
+	vrb_ud_put_bare(all, ud->path, ud->qpn, &packet);
+}
+
+static void send_answer(struct vrb_ud_conn *ud)
+{
+	const struct vrb_ud_packet packet = {
+		.kind = VRB_UD_ANSWER,
+		.to = ud->to,
+		.from = ud->conn->qp_num,
+		.payload = ud->letter->data,
+		.len = ud->letter->len,
+	};
+
+	vrb_ud_put_bare(vrb_ud_of(ud), ud->path, ud->qpn, &packet);
+}
+
+int vrb_ud_ask(struct vrb_rc_conn *conn, const uint8_t *wire, uint8_t len)
+{
+	const struct ofi_rdm_qp_name *name = &conn->peer->addr.qp;
+	struct vrb_ud *all = vrb_rc(conn->ep)->ud;
+	const struct ibv_ah_attr attr = way_to(all, name->gid);
+	struct vrb_ud_conn *ud = conn->ud;
+
+	ud->path = vrb_ud_path_get(all, &attr);
+	ud->letter = letter_new(VRB_UD_ASK, wire, len);
+	if (!ud->path || !ud->letter)
+		return -FI_ENOMEM;
+	ud->qpn = name->qpn;
+	ud->letter->wait = FIRST_US;
+	all->now = vrb_ud_clock();
+	send_ask(ud);
+	vrb_ud_watch(ud);
+	return 0;
+}
+
+void vrb_ud_ask_again(struct vrb_ud_conn *ud)
+{
+	const struct vrb_ud_letter *letter = ud->letter;
+
+	if (letter && letter->kind == VRB_UD_ASK && letter->at <= vrb_ud_of(ud)->now)
+		send_ask(ud);
+}
+
+int vrb_ud_answer(struct vrb_rc_conn *conn, const uint8_t *wire, uint8_t len)
+{
+	struct vrb_ud_conn *ud = conn->ud;
+
+	ud->letter = letter_new(VRB_UD_ANSWER, wire, len);
+	if (!ud->letter)
+		return -FI_ENOMEM;
+	send_answer(ud);
+	return 0;
+}
+
+void vrb_ud_decline(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event, const uint8_t *wire,
+		    uint8_t len)
+{
+	const struct vrb_ud_packet packet = {
+		.kind = VRB_UD_DECLINE,
+		.to = vrb_ud_number_in(event),
+		.payload = wire,
+		.len = len,
+	};
+	struct vrb_ud *all = vrb_rc(ep)->ud;
+	const struct vrb_ud_path *path;
+
+	path = all ? vrb_ud_path_get(all, &event->param.ud.ah_attr) : NULL;
+	if (path)
+		vrb_ud_put_bare(all, path, event->param.ud.qp_num, &packet);
+}
+
+static struct vrb_rc_conn *conn_of(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)
+{
+	uint32_t i, number = vrb_ud_number_in(event), qpn = event->param.ud.qp_num;
+	struct vrb_rc_conn *conn;
+
+	for (i = 0; i < VRB_RDM_QP_BUCKETS; i++)
+		for (conn = vrb_rc(ep)->by_qp[i]; conn; conn = conn->qp_next)
+			if (conn->ud && conn->ud->to == number && conn->ud->qpn == qpn &&
+			    conn->state < VRB_RC_CONN_ENDED)
+				return conn;
+	return NULL;
+}
+
+bool vrb_ud_was_asked(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)
+{
+	struct vrb_rc_conn *conn = conn_of(ep, event);
+
+	if (vrb_rc(ep)->ud)
+		vrb_rc(ep)->ud->requests--;
+	if (conn && conn->ud->letter && conn->ud->letter->kind == VRB_UD_ANSWER)
+		send_answer(conn->ud);
+	return conn;
+}
+
+void vrb_ud_sender(const struct rdma_cm_event *event, struct ofi_rdm_addr *from)
+{
+	const struct rdma_ud_param *ud = &event->param.ud;
+
+	ofi_rdm_addr_set_qp(from, ud->ah_attr.grh.dgid.raw, ud->qp_num, ud->qkey);
+}
+
+static struct rdma_cm_event event_new(enum rdma_cm_event_type type, const struct ibv_wc *wc,
+				      const struct vrb_ud_packet *packet, size_t skip)
+{
+	return (struct rdma_cm_event){
+		.event = type,
+		.param.ud = { .private_data = packet->payload + skip,
+			      .private_data_len = (uint8_t)(packet->len - skip),
+			      .qp_num = wc->src_qp,
+			      .qkey = packet->key },
+	};
+}
+
+/*
+ * Without the key in the name, the request is for an earlier endpoint with the queue pair number, or
+ * comes from a stranger: nothing is kept for it, not even a path.
+ */
+static void take_ask(struct vrb_ud *all, const struct ibv_wc *wc,
+		     const struct vrb_ud_packet *packet)
+{
+	struct rdma_cm_event event;
+
+	if (packet->len < GID || packet->to != all->key || all->requests == REQUESTS)
+		return;
+	event = event_new(RDMA_CM_EVENT_CONNECT_REQUEST, wc, packet, GID);
+	event.param.ud.ah_attr = way_to(all, packet->payload);
+	all->requests += all->calls->asked(all->ep, &event);
+}
+
+static void take_reply(struct vrb_ud *all, const struct ibv_wc *wc,
+		       const struct vrb_ud_packet *packet)
+{
+	struct vrb_rc_conn *conn = vrb_rc_conn_find(all->ep, packet->to);
+	struct vrb_ud_conn *ud = conn ? conn->ud : NULL;
+	struct rdma_cm_event event;
+
+	if (!ud || !ud->letter || ud->letter->kind != VRB_UD_ASK || ud->qpn != wc->src_qp ||
+	    conn->state >= VRB_RC_CONN_ENDED)
+		return;
+	event = event_new(RDMA_CM_EVENT_ESTABLISHED, wc, packet, 0);
+	if (packet->kind == VRB_UD_DECLINE) {
+		event.event = RDMA_CM_EVENT_UNREACHABLE;
+		event.status = 1;
+	}
+	event.param.ud.ah_attr = ud->path->attr;
+	/* Otherwise the request is sent again, and answered again. */
+	if (!all->calls->answered(conn, &event))
+		return;
+	free(ud->letter);
+	ud->letter = NULL;
+}
+
+void vrb_ud_met(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_packet *packet)
+{
+	if (!all->key || packet->len > UINT8_MAX)
+		return;
+	if (packet->kind == VRB_UD_ASK)
+		take_ask(all, wc, packet);
+	else
+		take_reply(all, wc, packet);
+}
