@@ -41,9 +41,7 @@ void doctor_gpu(struct doctor *doctor)
 	if (nvidia)
 		check_nvidia(doctor);
 	if (amd)
-		doctor_say(
-			doctor, DOCTOR_OK,
-			"the driver amdgpu exports dma-bufs; FI_HMEM of verbs takes memory of CUDA only");
+		doctor_say(doctor, DOCTOR_OK, "the driver amdgpu exports dma-bufs");
 	if (!nvidia && !amd)
 		doctor_say(doctor, DOCTOR_OK, "no driver of a GPU for computing is loaded");
 }

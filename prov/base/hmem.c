@@ -12,7 +12,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 
-static const struct ofi_hmem *const known[] = { &ofi_hmem_cuda };
+static const struct ofi_hmem *const known[] = { &ofi_hmem_cuda, &ofi_hmem_rocr };
 
 #define KNOWN (sizeof(known) / sizeof(known[0]))
 
@@ -196,13 +196,26 @@ bool ofi_hmem_any(const struct fi_provider *prov, const char **why)
 	return false;
 }
 
+/* Returns why there is no support for the interface. */
+static const char *why_not(enum fi_hmem_iface iface)
+{
+	switch (iface) {
+	case FI_HMEM_ZE:
+		return "the library does not support Level Zero, which knows memory only in the context that allocated it, and fi_mr_regattr has no context";
+	case FI_HMEM_NEURON:
+		return "the library does not support Neuron, whose runtime copies to memory at an address, but not from there";
+	default:
+		return "the library does not support this interface";
+	}
+}
+
 const struct ofi_hmem *ofi_hmem_get(const struct fi_provider *prov, enum fi_hmem_iface iface,
 				    const char **why)
 {
 	size_t i;
 
 	load_once(prov);
-	*why = "there is no such interface here";
+	*why = why_not(iface);
 	for (i = 0; i < KNOWN; i++) {
 		if (known[i]->iface != iface)
 			continue;

@@ -72,7 +72,7 @@ const char *ofi_hmem_resolve(void *library, const struct ofi_hmem_symbol *symbol
 bool ofi_hmem_cannot(struct ofi_hmem_why *why, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-extern const struct ofi_hmem ofi_hmem_cuda;
+extern const struct ofi_hmem ofi_hmem_cuda, ofi_hmem_rocr;
 
 /*
  * Returns true if the descriptor is that of a region of device memory: the interface is in its

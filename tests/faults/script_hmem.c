@@ -25,7 +25,7 @@ static int reg(struct hmem_script *p, int i)
 		.iov_count = 1,
 		.access = FI_SEND | FI_RECV | FI_READ | FI_WRITE,
 		.requested_key = 20 + (uint64_t)i,
-		.iface = FI_HMEM_CUDA,
+		.iface = gpu->iface(),
 	};
 
 	return ends_step(&p->ends, "fi_mr_regattr",
@@ -42,7 +42,7 @@ static int reg_dmabuf(struct hmem_script *p)
 		.iov_count = 1,
 		.access = FI_SEND,
 		.requested_key = 30,
-		.iface = FI_HMEM_CUDA,
+		.iface = gpu->iface(),
 	};
 	int ret = ends_step(&p->ends, "fi_mr_regattr of a dma-buf",
 			    fi_mr_regattr(p->ends.domain, &attr, FI_MR_DMABUF, &p->own));

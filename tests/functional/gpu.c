@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The fake GPU of tests/hmem, for the fixtures. */
+/* The fake GPU of tests/hmem, for the fixtures. FALSE_GPU=rocr makes it one of ROCm. */
 #include "gpu.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_domain.h>
 #include "check.h"
 
 static struct {
-	int (*init)(unsigned int flags);
-	int (*alloc)(uint64_t *addr, size_t len);
-	int (*release)(uint64_t addr);
-	int (*attribute)(void *value, int attribute, uint64_t addr);
-	int (*to_device)(uint64_t to, const void *from, size_t len);
-	int (*to_host)(void *to, uint64_t from, size_t len);
-	int (*push)(void *context);
-	int (*pop)(void **context);
-	int (*retain)(void **context, int device);
-	int (*handle)(void *handle, uint64_t addr, size_t len, int type, unsigned long long flags);
+	void *(*alloc)(size_t len);
+	bool (*release)(const void *addr);
+	bool (*owns)(const void *addr);
+	bool (*put)(void *to, const void *from, size_t len);
+	bool (*get)(void *to, const void *from, size_t len);
+	int (*export)(const void *addr, size_t len);
 	uint64_t (*calls)(void);
-} cuda;
+	const int *iface;
+} memory;
 
 static void find(void *library, const char *name, void *to)
 {
@@ -29,87 +28,72 @@ static void find(void *library, const char *name, void *to)
 	memcpy(to, &found, sizeof(found));
 }
 
-/* Its name in the process is libcuda.so.1, so that the library opens the same one. */
+/* Its name in the process is that of the real one, so that the library opens the same one. */
 __attribute__((constructor)) static void open_false_gpu(void)
 {
-	void *library = dlopen(GPU_LIBRARY, RTLD_NOW);
+	const char *kind = getenv("FALSE_GPU");
+	char path[4096];
+	void *library;
 
+	snprintf(path, sizeof(path), "%s/%s", GPU_LIBRARIES,
+		 kind && !strcmp(kind, "rocr") ? "libhsa-runtime64.so.1" : "libcuda.so.1");
+	library = dlopen(path, RTLD_NOW);
 	if (!library)
 		FAIL("%s", dlerror());
-	find(library, "cuInit", &cuda.init);
-	find(library, "cuMemAlloc_v2", &cuda.alloc);
-	find(library, "cuMemFree_v2", &cuda.release);
-	find(library, "cuPointerGetAttribute", &cuda.attribute);
-	find(library, "cuMemcpyHtoD_v2", &cuda.to_device);
-	find(library, "cuMemcpyDtoH_v2", &cuda.to_host);
-	find(library, "cuCtxPushCurrent_v2", &cuda.push);
-	find(library, "cuCtxPopCurrent_v2", &cuda.pop);
-	find(library, "cuDevicePrimaryCtxRetain", &cuda.retain);
-	find(library, "cuMemGetHandleForAddressRange", &cuda.handle);
-	find(library, "false_cuda_calls", &cuda.calls);
+	find(library, "false_gpu_alloc", &memory.alloc);
+	find(library, "false_gpu_free", &memory.release);
+	find(library, "false_gpu_owns", &memory.owns);
+	find(library, "false_gpu_put", &memory.put);
+	find(library, "false_gpu_get", &memory.get);
+	find(library, "false_gpu_export", &memory.export);
+	find(library, "false_gpu_calls", &memory.calls);
+	find(library, "false_gpu_iface", &memory.iface);
 }
 
 static void *gpu_alloc(size_t len)
 {
-	uint64_t addr;
+	void *addr = memory.alloc(len);
 
-	EQUAL(cuda.alloc(&addr, len), 0);
-	return (void *)(uintptr_t)addr;
+	CHECK(addr);
+	return addr;
 }
 
 static void gpu_free(void *addr)
 {
-	EQUAL(cuda.release((uintptr_t)addr), 0);
+	CHECK(memory.release(addr));
 }
 
 static bool gpu_owns(const void *addr)
 {
-	unsigned int type = 0;
-
-	return !cuda.attribute(&type, 2, (uintptr_t)addr) && type == 2;
-}
-
-/* The thread has a context only here, so that the library has to find its own. */
-static void enter(void)
-{
-	void *context;
-
-	EQUAL(cuda.retain(&context, 0), 0);
-	EQUAL(cuda.push(context), 0);
-}
-
-static void leave(void)
-{
-	void *context;
-
-	EQUAL(cuda.pop(&context), 0);
+	return memory.owns(addr);
 }
 
 static void gpu_put(void *to, const void *from, size_t len)
 {
-	enter();
-	EQUAL(cuda.to_device((uintptr_t)to, from, len), 0);
-	leave();
+	CHECK(memory.put(to, from, len));
 }
 
 static void gpu_get(void *to, const void *from, size_t len)
 {
-	enter();
-	EQUAL(cuda.to_host(to, (uintptr_t)from, len), 0);
-	leave();
+	CHECK(memory.get(to, from, len));
 }
 
 static int gpu_export(const void *addr, size_t len)
 {
-	int fd;
+	int fd = memory.export(addr, len);
 
-	EQUAL(cuda.handle(&fd, (uintptr_t)addr, len, 1, 0), 0);
+	CHECK(fd >= 0);
 	return fd;
 }
 
 static uint64_t gpu_calls(void)
 {
-	return cuda.calls();
+	return memory.calls();
+}
+
+static enum fi_hmem_iface gpu_iface(void)
+{
+	return (enum fi_hmem_iface) * memory.iface;
 }
 
 static const struct gpu false_gpu = {
@@ -120,6 +104,7 @@ static const struct gpu false_gpu = {
 	.get = gpu_get,
 	.export = gpu_export,
 	.calls = gpu_calls,
+	.iface = gpu_iface,
 	.regions = false_dmabuf_regions,
 };
 

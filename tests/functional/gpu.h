@@ -9,9 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct fid_domain;
-struct fid_mr;
+#include <rdma/fi_domain.h>
 
 struct gpu {
 	void *(*alloc)(size_t len);
@@ -20,8 +18,9 @@ struct gpu {
 	void (*put)(void *to, const void *from, size_t len);
 	void (*get)(void *to, const void *from, size_t len);
 	int (*export)(const void *addr, size_t len); /* a descriptor of a dma-buf */
-	uint64_t (*calls)(void);		     /* allocations so far */
-	uint64_t (*regions)(void);		     /* dma-buf registrations so far */
+	uint64_t (*calls)(void);		     /* of the runtime so far */
+	enum fi_hmem_iface (*iface)(void);
+	uint64_t (*regions)(void); /* dma-buf registrations so far */
 };
 
 /* In tests/hmem/dmabuf.c. */

@@ -14,7 +14,7 @@ void gpu_reg(struct fid_domain *domain, void *buf, size_t len, uint64_t access, 
 		.mr_iov = &iov,
 		.iov_count = 1,
 		.access = access,
-		.iface = FI_HMEM_CUDA,
+		.iface = gpu->iface(),
 	};
 
 	OK(fi_mr_regattr(domain, &attr, 0, mr));

@@ -136,11 +136,11 @@ static void test_unregistered(struct hmem_pair *h)
 {
 	uint64_t regions = gpu->regions();
 
-	setenv("FALSE_CUDA_NO_DMABUF", "1", 1);
+	setenv("FALSE_GPU_NO_DMABUF", "1", 1);
 	exchange(h, 300000, 79, false);
 	exchange(h, 1 << 20, 80, true);
 	EQUAL(gpu->regions(), regions);
-	unsetenv("FALSE_CUDA_NO_DMABUF");
+	unsetenv("FALSE_GPU_NO_DMABUF");
 	exchange(h, 300000, 81, false);
 	CHECK(gpu->regions() > regions);
 }

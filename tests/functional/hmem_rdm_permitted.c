@@ -60,7 +60,7 @@ static struct fid_mr *reg_dmabuf(struct hmem_pair *h, int side)
 		.dmabuf = &dmabuf,
 		.iov_count = 1,
 		.access = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE,
-		.iface = FI_HMEM_CUDA,
+		.iface = gpu->iface(),
 	};
 	struct fid_mr *mr;
 

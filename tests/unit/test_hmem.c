@@ -18,19 +18,22 @@
 
 /* What a process saw. */
 struct seen {
-	bool any, cuda, rocr, may_export, disabled, finder;
-	char why[512], cuda_why[256], rocr_why[256], log[16384];
+	bool any, cuda, rocr, ze, neuron, may_export, rocr_may_export, disabled, finder;
+	char why[512], cuda_why[256], rocr_why[256], ze_why[256], neuron_why[256], log[16384];
 };
 
 static struct seen *seen;
 static struct fi_provider prov = { .name = "ofi_fake" };
-static const char *library; /* the file of libcuda.so.1 */
+static const char *library,
+	*hsa = "/nonexistent/libhsa-runtime64.so.1"; /* files of libcuda.so.1 and libhsa-runtime64.so.1 */
 
 void *__real_dlopen(const char *name, int flags);
 void *__wrap_dlopen(const char *name, int flags);
 void *__wrap_dlopen(const char *name, int flags)
 {
-	return __real_dlopen(strcmp(name, "libcuda.so.1") ? name : library, flags);
+	if (!strcmp(name, "libcuda.so.1"))
+		return __real_dlopen(library, flags);
+	return __real_dlopen(strcmp(name, "libhsa-runtime64.so.1") ? name : hsa, flags);
 }
 
 static void look(void)
@@ -43,9 +46,14 @@ static void look(void)
 		snprintf(seen->why, sizeof(seen->why), "%s", why);
 	seen->cuda = ofi_hmem_get(&prov, FI_HMEM_CUDA, &why) == &ofi_hmem_cuda;
 	snprintf(seen->cuda_why, sizeof(seen->cuda_why), "%s", why);
-	seen->rocr = ofi_hmem_get(&prov, FI_HMEM_ROCR, &why);
+	seen->rocr = ofi_hmem_get(&prov, FI_HMEM_ROCR, &why) == &ofi_hmem_rocr;
 	snprintf(seen->rocr_why, sizeof(seen->rocr_why), "%s", why);
+	seen->ze = ofi_hmem_get(&prov, FI_HMEM_ZE, &why);
+	snprintf(seen->ze_why, sizeof(seen->ze_why), "%s", why);
+	seen->neuron = ofi_hmem_get(&prov, FI_HMEM_NEURON, &why);
+	snprintf(seen->neuron_why, sizeof(seen->neuron_why), "%s", why);
 	seen->may_export = ofi_hmem_may_export(&ofi_hmem_cuda);
+	seen->rocr_may_export = ofi_hmem_may_export(&ofi_hmem_rocr);
 	seen->disabled = ofi_hmem_p2p_disabled();
 	seen->finder = ofi_hmem_finder == ofi_hmem_of && !ofi_hmem_of(&why);
 	snprintf(seen->log, sizeof(seen->log), "%s", capture_stop());
@@ -83,8 +91,30 @@ static void test_works(void **state)
 	assert_false(seen->disabled);
 	assert_string_equal(seen->cuda_why, "");
 	assert_false(seen->rocr);
-	assert_non_null(strstr(seen->rocr_why, "no such interface"));
+	assert_non_null(strstr(seen->rocr_why, "/nonexistent/libhsa-runtime64.so.1"));
+	assert_false(seen->ze);
+	assert_non_null(strstr(seen->ze_why, "does not support Level Zero, "));
+	assert_false(seen->neuron);
+	assert_non_null(strstr(seen->neuron_why, "does not support Neuron, "));
 	assert_string_equal(seen->log, "");
+}
+
+/* Both, and each alone. */
+static void test_rocr(void **state)
+{
+	(void)state;
+	hsa = FALSE_ROCR;
+	look_with(FALSE_CUDA, NULL, NULL);
+	assert_true(seen->cuda && seen->rocr && seen->may_export && seen->rocr_may_export);
+	look_with("/nonexistent/libcuda.so.1", NULL, NULL);
+	assert_true(seen->any && seen->rocr && seen->finder && !seen->cuda);
+	look_with(FALSE_CUDA, "FI_HMEM", "rocr");
+	assert_true(seen->rocr && !seen->cuda);
+	look_with(FALSE_CUDA, "FI_HMEM", "cuda");
+	assert_true(seen->cuda && !seen->rocr);
+	look_with(FALSE_CUDA, "FI_HMEM_ROCR_USE_DMABUF", "0");
+	assert_true(seen->rocr && seen->may_export && !seen->rocr_may_export);
+	hsa = "/nonexistent/libhsa-runtime64.so.1";
 }
 
 static void test_not_loaded(void **state)
@@ -122,13 +152,13 @@ static void test_no_device(void **state)
 	look_with("libm.so.6", NULL, NULL);
 	assert_false(seen->any);
 	assert_non_null(strstr(seen->cuda_why, "too old: it has no cuInit"));
-	look_with(FALSE_CUDA, "FALSE_CUDA_NO_DEVICE", "1");
+	look_with(FALSE_CUDA, "FALSE_GPU_NO_DEVICE", "1");
 	assert_false(seen->any);
 	assert_string_equal(seen->cuda_why, "the driver finds no device");
-	look_with(FALSE_CUDA, "FALSE_CUDA_FAIL", "cuInit:100");
+	look_with(FALSE_CUDA, "FALSE_GPU_FAIL", "cuInit:100");
 	assert_false(seen->any);
 	assert_string_equal(seen->cuda_why, "cuInit returns CUDA_ERROR_NO_DEVICE (100)");
-	look_with(FALSE_CUDA, "FALSE_CUDA_FAIL", "cuDeviceGetCount:999");
+	look_with(FALSE_CUDA, "FALSE_GPU_FAIL", "cuDeviceGetCount:999");
 	assert_false(seen->any);
 	assert_string_equal(seen->cuda_why,
 			    "cuDeviceGetCount returns an error without a name (999)");
@@ -170,7 +200,7 @@ static void test_unknown_name(void **state)
 	assert_false(seen->any);
 	assert_string_equal(seen->cuda_why, "FI_HMEM=kuda does not name it");
 	warning = strstr(seen->log, "FI_HMEM: there is no interface \"kuda\"; "
-				    "permitted are cuda, system and all\n");
+				    "permitted are cuda, rocr, system and all\n");
 	assert_non_null(warning);
 	assert_null(strstr(warning + 1, "FI_HMEM"));
 	look_with(FALSE_CUDA, "FI_HMEM", "cuda,cud,allx");
@@ -194,10 +224,11 @@ static void test_parameters(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_works),	     cmocka_unit_test(test_not_loaded),
-		cmocka_unit_test(test_no_library),   cmocka_unit_test(test_no_device),
-		cmocka_unit_test(test_named),	     cmocka_unit_test(test_not_named),
-		cmocka_unit_test(test_unknown_name), cmocka_unit_test(test_parameters),
+		cmocka_unit_test(test_works),	   cmocka_unit_test(test_rocr),
+		cmocka_unit_test(test_not_loaded), cmocka_unit_test(test_no_library),
+		cmocka_unit_test(test_no_device),  cmocka_unit_test(test_named),
+		cmocka_unit_test(test_not_named),  cmocka_unit_test(test_unknown_name),
+		cmocka_unit_test(test_parameters),
 	};
 
 	seen = mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

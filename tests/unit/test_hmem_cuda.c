@@ -66,9 +66,9 @@ static int end_test(void **state)
 	void *context;
 
 	(void)state;
-	unsetenv("FALSE_CUDA_FAIL");
-	unsetenv("FALSE_CUDA_NO_CONTEXT");
-	unsetenv("FALSE_CUDA_NO_DMABUF");
+	unsetenv("FALSE_GPU_FAIL");
+	unsetenv("FALSE_GPU_NO_CONTEXT");
+	unsetenv("FALSE_GPU_NO_DMABUF");
 	/* A call leaves no context and retains none. */
 	assert_int_equal(driver.current(&context), 0);
 	assert_null(context);
@@ -102,7 +102,7 @@ static void test_copies(void **state)
 
 	(void)state;
 	check_copies("of the memory");
-	setenv("FALSE_CUDA_NO_CONTEXT", "1", 1);
+	setenv("FALSE_GPU_NO_CONTEXT", "1", 1);
 	check_copies("primary");
 	assert_int_equal(driver.retain(&context, 0), 0);
 	assert_int_equal(driver.push(context), 0);
@@ -118,7 +118,7 @@ static void check_copy_fails(const char *fail, int err)
 {
 	char byte = 0;
 
-	setenv("FALSE_CUDA_FAIL", fail, 1);
+	setenv("FALSE_GPU_FAIL", fail, 1);
 	assert_int_equal(cuda->copy_to(memory, &byte, 1), err);
 	assert_int_equal(driver.retained(), 0);
 }
@@ -134,14 +134,14 @@ static void test_copy_fails(void **state)
 	check_copy_fails("cuMemcpyHtoD_v2:801", -FI_EOPNOTSUPP);
 	check_copy_fails("cuMemcpyHtoD_v2:700", -FI_EIO);
 	check_copy_fails("cuCtxPushCurrent_v2:700", -FI_EIO);
-	setenv("FALSE_CUDA_NO_CONTEXT", "1", 1);
+	setenv("FALSE_GPU_NO_CONTEXT", "1", 1);
 	check_copy_fails("cuMemcpyHtoD_v2:700", -FI_EIO);
 	check_copy_fails("cuCtxPushCurrent_v2:700", -FI_EIO);
 	check_copy_fails("cuDeviceGet:100", -FI_EFAULT);
 	check_copy_fails("cuDevicePrimaryCtxRetain:2", -FI_EFAULT);
-	setenv("FALSE_CUDA_FAIL", "cuMemcpyDtoH_v2:700", 1);
+	setenv("FALSE_GPU_FAIL", "cuMemcpyDtoH_v2:700", 1);
 	assert_int_equal(cuda->copy_from(&byte, memory, 1), -FI_EIO);
-	unsetenv("FALSE_CUDA_FAIL");
+	unsetenv("FALSE_GPU_FAIL");
 	assert_int_equal(cuda->copy_from(&byte, &byte, 1), -FI_EFAULT);
 }
 
@@ -150,7 +150,7 @@ static void test_sync(void **state)
 	(void)state;
 	assert_int_equal(cuda->sync(memory), 0);
 	assert_int_equal(cuda->sync(&memory), -FI_EINVAL);
-	setenv("FALSE_CUDA_FAIL", "cuPointerSetAttribute:801", 1);
+	setenv("FALSE_GPU_FAIL", "cuPointerSetAttribute:801", 1);
 	assert_int_equal(cuda->sync(memory), -FI_EOPNOTSUPP);
 }
 
@@ -179,10 +179,10 @@ static void test_export_fails(void **state)
 	(void)state;
 	assert_int_equal(cuda->export(memory + 1, SIZE, &export), -FI_EFAULT);
 	assert_int_equal(cuda->export(&memory, 1, &export), -FI_EFAULT);
-	setenv("FALSE_CUDA_NO_DMABUF", "1", 1);
+	setenv("FALSE_GPU_NO_DMABUF", "1", 1);
 	assert_int_equal(cuda->export(memory, 1, &export), -FI_EOPNOTSUPP);
-	unsetenv("FALSE_CUDA_NO_DMABUF");
-	setenv("FALSE_CUDA_FAIL", "cuCtxPushCurrent_v2:700", 1);
+	unsetenv("FALSE_GPU_NO_DMABUF");
+	setenv("FALSE_GPU_FAIL", "cuCtxPushCurrent_v2:700", 1);
 	assert_int_equal(cuda->export(memory, 1, &export), -FI_EIO);
 }
 
