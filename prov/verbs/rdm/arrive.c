@@ -71,6 +71,21 @@ static struct vrb_rdm_rx *keep_early(struct vrb_rdm_rx *rx, size_t len)
 	return kept ? kept : rx;
 }
 
+/*
+ * The protocol does not know the packet, or it is wrong. The packet that starts a connection on
+ * datagrams is the transport's own, and only packets that the protocol refuses are compared to it.
+ */
+static void refuse_packet(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t len,
+			  enum ofi_rdm_wire_error error, bool kept)
+{
+	bool start = conn->ud && vrb_ud_is_start((const void *)(uintptr_t)rx->sge.addr, len);
+
+	if (!kept)
+		vrb_rdm_rx_put(&vrb_rc(conn->ep)->rx, rx);
+	if (!start)
+		vrb_rdm_conn_fault(&conn->peer->proto, error);
+}
+
 /* Handles every packet that does not take the fast path. */
 static void take_packet(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t len)
 {
@@ -83,17 +98,13 @@ static void take_packet(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t 
 		vrb_rdm_rx_put(&vrb_rc(ep)->rx, rx);
 		return;
 	}
-	if (ofi_unlikely(conn->ud) && vrb_ud_is_start((const void *)(uintptr_t)rx->sge.addr, len)) {
-		vrb_rdm_rx_put(&vrb_rc(ep)->rx, rx);
-		return;
-	}
 	rx = keep_early(rx, len);
 	error = ofi_rdm_proto_packet(&conn->peer->proto, &rx->in,
 				     (const void *)(uintptr_t)rx->sge.addr, len, &kept);
-	if (!kept)
-		vrb_rdm_rx_put(&vrb_rc(ep)->rx, rx);
 	if (ofi_unlikely(error))
-		vrb_rdm_conn_fault(&conn->peer->proto, error);
+		refuse_packet(conn, rx, len, error, kept);
+	else if (!kept)
+		vrb_rdm_rx_put(&vrb_rc(ep)->rx, rx);
 	/* The packet may be the response that a fence waits for. */
 	if (ofi_unlikely(!STAILQ_EMPTY(&conn->peer->ops)))
 		ofi_rdm_ops_pump(conn->peer);
