@@ -230,7 +230,7 @@ static void print_fid(struct ofi_text *text, const struct fid *fid)
 	ofi_text_printf(text, ", context: %p }", fid->context);
 }
 
-static void print(struct ofi_text *text, const void *data, enum fi_type type)
+static void text_print(struct ofi_text *text, const void *data, enum fi_type type)
 {
 	union value v = { .u64 = 0 };
 	enum ofi_names_id names;
@@ -263,7 +263,7 @@ OFI_EXPORT char *fi_tostr_r(char *buf, size_t len, const void *data, enum fi_typ
 	if (!buf || !len)
 		return buf;
 	buf[0] = '\0';
-	print(&text, data, datatype);
+	text_print(&text, data, datatype);
 	return buf;
 }
 

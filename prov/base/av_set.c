@@ -25,7 +25,7 @@ static bool has(const struct ofi_av_set *set, fi_addr_t addr)
 	return false;
 }
 
-static int append(struct ofi_av_set *set, fi_addr_t addr)
+static int set_append(struct ofi_av_set *set, fi_addr_t addr)
 {
 	size_t room = set->room ? 2 * set->room : 16;
 	fi_addr_t *more;
@@ -125,7 +125,7 @@ static int add_missing(struct ofi_av_set *set, const struct source *old, const s
 	before = set->count;
 	for (size_t i = 0; i < src->count && !ret; i++)
 		if (!source_has(old, src->ordered[i]))
-			ret = append(set, src->ordered[i]);
+			ret = set_append(set, src->ordered[i]);
 	if (ret)
 		set->count = before;
 	ofi_unlock(&set->lock);
@@ -187,7 +187,7 @@ static int set_insert(struct fid_av_set *fid, fi_addr_t addr)
 	ofi_lock(&set->lock);
 	known = has(set, addr);
 	if (!known)
-		ret = append(set, addr);
+		ret = set_append(set, addr);
 	ofi_unlock(&set->lock);
 	if (known)
 		FI_WARN(set->view.prov, FI_LOG_AV,
@@ -316,7 +316,7 @@ static int av_set_check_attr(const struct fi_provider *prov, const struct fi_av_
 }
 
 /* Fills the set with the addresses that exist. */
-static int fill(struct ofi_av_set *set, const struct fi_av_set_attr *attr)
+static int set_fill(struct ofi_av_set *set, const struct fi_av_set_attr *attr)
 {
 	const struct ofi_av_view *view = &set->view;
 	bool all = attr->flags & FI_UNIVERSE;
@@ -330,7 +330,7 @@ static int fill(struct ofi_av_set *set, const struct fi_av_set_attr *attr)
 		limit = attr->end_addr + 1;
 	for (; addr < limit && !ret; addr += stride) {
 		if (view->has(view->av, addr))
-			ret = append(set, addr);
+			ret = set_append(set, addr);
 		if (stride >= limit - addr)
 			break;
 	}
@@ -358,7 +358,7 @@ int ofi_av_set_open(const struct ofi_av_view *view, const struct fi_av_set_attr 
 	set->key_len = attr->comm_key_size;
 	if (set->key_len)
 		memcpy(set->key, attr->comm_key, set->key_len);
-	ret = fill(set, attr);
+	ret = set_fill(set, attr);
 	if (ret) {
 		set_free(set);
 		return ret;

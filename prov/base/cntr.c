@@ -313,7 +313,7 @@ static int cntr_reached(const struct ofi_cntr *cntr, uint64_t threshold, uint64_
 	return errors_of(cntr) != errors ? -FI_EAVAIL : -FI_EAGAIN;
 }
 
-static void sleep_for(struct ofi_cntr *cntr, int ms)
+static void cntr_sleep(struct ofi_cntr *cntr, int ms)
 {
 	struct pollfd pfd = { .fd = cntr->epfd, .events = POLLIN };
 
@@ -339,7 +339,7 @@ static void cntr_nap(struct ofi_cntr *cntr, struct ofi_sleeper *sleeper, uint64_
 		sched_yield();
 	else if (!ret && !ofi_triggers_due(cntr->triggers) &&
 		 cntr_reached(cntr, threshold, errors) == -FI_EAGAIN)
-		sleep_for(cntr, left < 0 || left > NAP_MS ? NAP_MS : left);
+		cntr_sleep(cntr, left < 0 || left > NAP_MS ? NAP_MS : left);
 }
 
 static int wait_for(struct ofi_cntr *cntr, struct ofi_sleeper *sleeper, uint64_t threshold,

@@ -132,7 +132,7 @@ struct visit {
 	int retained; /* the device whose primary context is retained, or -1 */
 };
 
-static int enter(const void *addr, struct visit *visit)
+static int cuda_enter(const void *addr, struct visit *visit)
 {
 	void *context = NULL;
 	int ordinal = 0, device;
@@ -154,7 +154,7 @@ static int enter(const void *addr, struct visit *visit)
 	return -FI_EIO;
 }
 
-static int leave(const struct visit *visit, int err)
+static int cuda_leave(const struct visit *visit, int err)
 {
 	void *context;
 
@@ -168,17 +168,17 @@ static int leave(const struct visit *visit, int err)
 static int cuda_copy_to(void *device, const void *host, size_t len)
 {
 	struct visit visit;
-	int ret = enter(device, &visit);
+	int ret = cuda_enter(device, &visit);
 
-	return ret ? ret : leave(&visit, cuda.to_device(pointer(device), host, len));
+	return ret ? ret : cuda_leave(&visit, cuda.to_device(pointer(device), host, len));
 }
 
 static int cuda_copy_from(void *host, const void *device, size_t len)
 {
 	struct visit visit;
-	int ret = enter(device, &visit);
+	int ret = cuda_enter(device, &visit);
 
-	return ret ? ret : leave(&visit, cuda.to_host(host, pointer(device), len));
+	return ret ? ret : cuda_leave(&visit, cuda.to_host(host, pointer(device), len));
 }
 
 static int cuda_sync(const void *addr)
@@ -200,13 +200,13 @@ static int cuda_export(const void *addr, size_t len, struct ofi_hmem_export *to)
 		return -FI_ENOSYS;
 	if (cuda.range(&base, &size, pointer(addr)) || pointer(addr) + len > base + size)
 		return -FI_EFAULT;
-	ret = enter(addr, &visit);
+	ret = cuda_enter(addr, &visit);
 	if (ret)
 		return ret;
 	first = pointer(addr) & ~(page - 1);
 	end = (pointer(addr) + len + page - 1) & ~(page - 1);
 	to->offset = pointer(addr) - first;
-	return leave(&visit, cuda.handle(&to->fd, first, end - first, HANDLE_DMA_BUF_FD, 0));
+	return cuda_leave(&visit, cuda.handle(&to->fd, first, end - first, HANDLE_DMA_BUF_FD, 0));
 }
 
 const struct ofi_hmem ofi_hmem_cuda = {

@@ -58,7 +58,7 @@ int ofi_waitset_trywait(struct ofi_waitset *set)
 }
 
 /* Returns 0 when the wait is over, -FI_EAGAIN to check again, -FI_ETIMEDOUT. */
-static int sleep_for(struct ofi_waitset *set, int left)
+static int waitset_sleep(struct ofi_waitset *set, int left)
 {
 	struct pollfd pfd = { .fd = set->wait.fd, .events = POLLIN };
 	int ret;
@@ -85,7 +85,7 @@ static int waitset_wait(struct fid_wait *fid, int timeout)
 		ret = ofi_waitset_trywait(set);
 		if (ret)
 			return ret == -FI_EAGAIN ? 0 : ret;
-		ret = sleep_for(set, ofi_wait_left(start, timeout));
+		ret = waitset_sleep(set, ofi_wait_left(start, timeout));
 	} while (ret == -FI_EAGAIN);
 	return ret;
 }

@@ -19,22 +19,26 @@ struct ofi_rdm_domain_progress;
  */
 int ofi_rdm_domain_progress_open(struct ofi_domain *domain, bool automatic);
 /* Stops domain progress. All endpoints have been removed. NULL-safe. */
-void ofi_rdm_domain_progress_close(struct ofi_rdm_domain_progress *all);
+void ofi_rdm_domain_progress_close(struct ofi_rdm_domain_progress *progress);
 /*
  * Returns true if the application serializes its calls and makes all progress, so the most frequent
  * calls take no lock (see lock.h).
  */
-bool ofi_rdm_domain_progress_biased(const struct ofi_rdm_domain_progress *all);
+bool ofi_rdm_domain_progress_biased(const struct ofi_rdm_domain_progress *progress);
 /* Sets ep->biased and ep->with_domain of a new endpoint. */
-void ofi_rdm_domain_progress_bias(const struct ofi_rdm_domain_progress *all, struct ofi_rdm_ep *ep);
+void ofi_rdm_domain_progress_bias(const struct ofi_rdm_domain_progress *progress,
+				  struct ofi_rdm_ep *ep);
 /* Adds an endpoint whose completion channel exists. Returns 0 or -FI_E*. */
-int ofi_rdm_domain_progress_add(struct ofi_rdm_domain_progress *all, struct ofi_rdm_ep *ep);
+int ofi_rdm_domain_progress_add(struct ofi_rdm_domain_progress *progress, struct ofi_rdm_ep *ep);
 /* Removes the endpoint; does nothing if it was never added. */
-void ofi_rdm_domain_progress_remove(struct ofi_rdm_domain_progress *all, struct ofi_rdm_ep *ep);
+void ofi_rdm_domain_progress_remove(struct ofi_rdm_domain_progress *progress,
+				    struct ofi_rdm_ep *ep);
 /* Marks endpoints as lost with err: the given one, or all of them if ep is NULL. NULL-safe. */
-void ofi_rdm_domain_progress_lost(struct ofi_rdm_domain_progress *all, const void *ep, int err);
+void ofi_rdm_domain_progress_lost(struct ofi_rdm_domain_progress *progress, const void *ep,
+				  int err);
 /* Makes all endpoints progress when the counter is read. Returns 0 or -FI_E*. */
-int ofi_rdm_domain_progress_watch(struct ofi_rdm_domain_progress *all, struct ofi_cntr *cntr);
-void ofi_rdm_domain_progress_unwatch(struct ofi_rdm_domain_progress *all, struct ofi_cntr *cntr);
+int ofi_rdm_domain_progress_watch(struct ofi_rdm_domain_progress *progress, struct ofi_cntr *cntr);
+void ofi_rdm_domain_progress_unwatch(struct ofi_rdm_domain_progress *progress,
+				     struct ofi_cntr *cntr);
 
 #endif

@@ -29,7 +29,8 @@ int ofi_rdm_check_copy(const struct ofi_rdm_ep *ep, const char *call, void *cons
 		call);
 }
 
-static ssize_t check(const struct fid_ep *fid, const char *call, void *const *desc, size_t count)
+static ssize_t check_desc(const struct fid_ep *fid, const char *call, void *const *desc,
+			  size_t count)
 {
 	return ofi_rdm_check_copy(ofi_rdm_self(fid), call, desc, count);
 }
@@ -37,7 +38,7 @@ static ssize_t check(const struct fid_ep *fid, const char *call, void *const *de
 static ssize_t recv_host(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
 			 void *context)
 {
-	ssize_t ret = check(fid, "fi_recv", &desc, 1);
+	ssize_t ret = check_desc(fid, "fi_recv", &desc, 1);
 
 	return ret ? ret : ofi_rdm_calls.msg->recv(fid, buf, len, desc, addr, context);
 }
@@ -45,14 +46,14 @@ static ssize_t recv_host(struct fid_ep *fid, void *buf, size_t len, void *desc, 
 static ssize_t recvv_host(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
 			  fi_addr_t addr, void *context)
 {
-	ssize_t ret = check(fid, "fi_recvv", desc, count);
+	ssize_t ret = check_desc(fid, "fi_recvv", desc, count);
 
 	return ret ? ret : ofi_rdm_calls.msg->recvv(fid, iov, desc, count, addr, context);
 }
 
 static ssize_t recvmsg_host(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
-	ssize_t ret = msg ? check(fid, "fi_recvmsg", msg->desc, msg->iov_count) : 0;
+	ssize_t ret = msg ? check_desc(fid, "fi_recvmsg", msg->desc, msg->iov_count) : 0;
 
 	return ret ? ret : ofi_rdm_calls.msg->recvmsg(fid, msg, flags);
 }
@@ -60,7 +61,7 @@ static ssize_t recvmsg_host(struct fid_ep *fid, const struct fi_msg *msg, uint64
 static ssize_t send_host(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			 fi_addr_t addr, void *context)
 {
-	ssize_t ret = check(fid, "fi_send", &desc, 1);
+	ssize_t ret = check_desc(fid, "fi_send", &desc, 1);
 
 	return ret ? ret : ofi_rdm_calls.msg->send(fid, buf, len, desc, addr, context);
 }
@@ -68,14 +69,14 @@ static ssize_t send_host(struct fid_ep *fid, const void *buf, size_t len, void *
 static ssize_t sendv_host(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
 			  fi_addr_t addr, void *context)
 {
-	ssize_t ret = check(fid, "fi_sendv", desc, count);
+	ssize_t ret = check_desc(fid, "fi_sendv", desc, count);
 
 	return ret ? ret : ofi_rdm_calls.msg->sendv(fid, iov, desc, count, addr, context);
 }
 
 static ssize_t sendmsg_host(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
-	ssize_t ret = msg ? check(fid, "fi_sendmsg", msg->desc, msg->iov_count) : 0;
+	ssize_t ret = msg ? check_desc(fid, "fi_sendmsg", msg->desc, msg->iov_count) : 0;
 
 	return ret ? ret : ofi_rdm_calls.msg->sendmsg(fid, msg, flags);
 }
@@ -88,7 +89,7 @@ static ssize_t inject_host(struct fid_ep *fid, const void *buf, size_t len, fi_a
 static ssize_t senddata_host(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			     uint64_t data, fi_addr_t addr, void *context)
 {
-	ssize_t ret = check(fid, "fi_senddata", &desc, 1);
+	ssize_t ret = check_desc(fid, "fi_senddata", &desc, 1);
 
 	return ret ? ret : ofi_rdm_calls.msg->senddata(fid, buf, len, desc, data, addr, context);
 }

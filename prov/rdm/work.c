@@ -203,7 +203,7 @@ const struct ofi_work_ops ofi_rdm_work_ops = {
 	.watch = work_watch,
 };
 
-static ssize_t trigger(struct ofi_rdm_ep *ep, const struct ofi_call *call)
+static ssize_t rdm_trigger(struct ofi_rdm_ep *ep, const struct ofi_call *call)
 {
 	struct ofi_work_ep on = { ep, ep->domain, ep->info };
 
@@ -213,19 +213,19 @@ static ssize_t trigger(struct ofi_rdm_ep *ep, const struct ofi_call *call)
 ssize_t ofi_rdm_trigger_msg(struct ofi_rdm_ep *ep, enum fi_op_type type,
 			    const struct fi_msg_tagged *msg, uint64_t flags)
 {
-	return trigger(ep, &(struct ofi_call){ type, flags, .msg = *msg });
+	return rdm_trigger(ep, &(struct ofi_call){ type, flags, .msg = *msg });
 }
 
 ssize_t ofi_rdm_trigger_rma(struct ofi_rdm_ep *ep, enum fi_op_type type,
 			    const struct fi_msg_rma *msg, uint64_t flags)
 {
-	return trigger(ep, &(struct ofi_call){ type, flags, .rma = *msg });
+	return rdm_trigger(ep, &(struct ofi_call){ type, flags, .rma = *msg });
 }
 
 ssize_t ofi_rdm_trigger_atomic(struct ofi_rdm_ep *ep, enum fi_op_type type,
 			       const struct ofi_atomic_args *args, uint64_t flags)
 {
-	return trigger(ep, &(struct ofi_call){ type, flags, .atomic = *args });
+	return rdm_trigger(ep, &(struct ofi_call){ type, flags, .atomic = *args });
 }
 
 bool ofi_rdm_work_cancel(struct ofi_rdm_ep *ep, const void *context)

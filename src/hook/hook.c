@@ -36,7 +36,7 @@ static const char *const others[] = { "profile", "monitor", "debug", "hmem", "dm
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static void use(const char *word)
+static void hook_use(const char *word)
 {
 	const char *nearest;
 	size_t i;
@@ -57,13 +57,13 @@ static void use(const char *word)
 		word, nearest ? ", did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 
-static void start(void)
+static void hook_start(void)
 {
 	const char *list = ofi_conf_get("FI_HOOK");
 	char word[64];
 
 	while (ofi_word_next(&list, ";", word, sizeof(word)))
-		use(word);
+		hook_use(word);
 	if (!hooks.active)
 		return;
 	ofi_hook_out_open(hooks.trace, hooks.perf);
@@ -73,7 +73,7 @@ static void start(void)
 
 bool ofi_hook_active(void)
 {
-	pthread_once(&hooks_once, start);
+	pthread_once(&hooks_once, hook_start);
 	return hooks.active;
 }
 
@@ -166,7 +166,7 @@ static void fill_ep(struct fid_ep *ep, const struct fid_ep *real)
 }
 
 /* Fills what the application sees of the object, besides its fid. */
-static void fill(struct ofi_hook *hook)
+static void hook_fill(struct ofi_hook *hook)
 {
 	const struct ofi_hook *real = (const struct ofi_hook *)hook->real;
 	size_t class = hook->fid.fclass;
@@ -212,7 +212,7 @@ int ofi_hook_wrap(struct fid **object, void *context)
 		.context = context,
 		.ops = &ofi_hook_fid_ops,
 	};
-	fill(hook);
+	hook_fill(hook);
 	insert(hook);
 	if (hooks.trace)
 		ofi_hook_trace_opened(&hook->fid);
@@ -300,7 +300,7 @@ static int hook_control(struct fid *fid, int command, void *arg)
 				real->ops->control(real, command, arg), ", command %d, arg %p",
 				command, arg);
 	if (fid->fclass == FI_CLASS_MR)
-		fill((struct ofi_hook *)fid); /* fi_mr_enable may have changed the key */
+		hook_fill((struct ofi_hook *)fid); /* fi_mr_enable may have changed the key */
 	if (!ret && command == FI_ALIAS && fid->fclass == FI_CLASS_EP)
 		ret = ofi_hook_wrap(((struct fi_alias *)arg)->fid, fid->context);
 	return ret;

@@ -178,7 +178,7 @@ void ofi_hook_perf_open(void)
 	measure_overhead();
 }
 
-static void enlist(struct ofi_hook_site *site)
+static void site_enlist(struct ofi_hook_site *site)
 {
 	struct ofi_hook_site *first = __atomic_load_n(&sites, __ATOMIC_RELAXED);
 
@@ -193,7 +193,7 @@ static void enlist(struct ofi_hook_site *site)
 void ofi_hook_perf_add(struct ofi_hook_site *site, uint64_t start, uint64_t now, ssize_t ret)
 {
 	if (!__atomic_load_n(&site->listed, __ATOMIC_RELAXED))
-		enlist(site);
+		site_enlist(site);
 	__atomic_fetch_add(&site->calls, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&site->sum, now > start + overhead ? now - start - overhead : 0,
 			   __ATOMIC_RELAXED);

@@ -241,7 +241,8 @@ static void free_ports(struct vrb_device *dev)
 	dev->num_ports = 0;
 }
 
-static void fill(struct vrb_device *dev, struct ibv_device *ibdev, const struct ifaddrs *ifaddrs)
+static void device_fill(struct vrb_device *dev, struct ibv_device *ibdev,
+			const struct ifaddrs *ifaddrs)
 {
 	const char *call = "ibv_open_device";
 	struct ibv_context *ctx;
@@ -289,7 +290,7 @@ static int add_device(struct vrb_snapshot *snapshot, struct ibv_device *ibdev,
 	dev->transport = ibdev->transport_type;
 	read_bus(dev, ibdev);
 	if (!is_filtered(dev))
-		fill(dev, ibdev, ifaddrs);
+		device_fill(dev, ibdev, ifaddrs);
 	return 0;
 }
 

@@ -310,7 +310,7 @@ int vrb_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct 
 	return 0;
 }
 
-static bool let_go(const struct vrb_ep *ep)
+static bool srx_let_go(const struct vrb_ep *ep)
 {
 	return __atomic_load_n(&ep->last_wqe, __ATOMIC_ACQUIRE) ||
 	       __atomic_load_n(&ep->domain->dead, __ATOMIC_ACQUIRE);
@@ -328,9 +328,9 @@ static void await_last(struct vrb_ep *ep)
 	vrb_qp_flush(ep);
 	if (__atomic_load_n(&domain->no_last_wqe, __ATOMIC_RELAXED))
 		return;
-	for (end = ofi_now_ms() + LAST_WQE_MS; !let_go(ep) && ofi_now_ms() < end;)
+	for (end = ofi_now_ms() + LAST_WQE_MS; !srx_let_go(ep) && ofi_now_ms() < end;)
 		sched_yield();
-	if (!let_go(ep))
+	if (!srx_let_go(ep))
 		__atomic_store_n(&domain->no_last_wqe, true, __ATOMIC_RELAXED);
 }
 

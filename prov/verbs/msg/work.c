@@ -344,7 +344,7 @@ const struct ofi_work_ops vrb_work_ops = {
 	.watch = work_watch,
 };
 
-static ssize_t trigger(struct vrb_ep *ep, const struct ofi_call *call)
+static ssize_t msg_trigger(struct vrb_ep *ep, const struct ofi_call *call)
 {
 	struct ofi_work_ep on = { ep->self, &ep->domain->base, ep->info };
 
@@ -354,17 +354,17 @@ static ssize_t trigger(struct vrb_ep *ep, const struct ofi_call *call)
 ssize_t vrb_trigger_msg(struct vrb_ep *ep, enum fi_op_type type, const struct fi_msg *msg,
 			uint64_t flags)
 {
-	return trigger(ep, &(struct ofi_call){ type, flags, .msg = ofi_untagged(msg) });
+	return msg_trigger(ep, &(struct ofi_call){ type, flags, .msg = ofi_untagged(msg) });
 }
 
 ssize_t vrb_trigger_rma(struct vrb_ep *ep, enum fi_op_type type, const struct fi_msg_rma *msg,
 			uint64_t flags)
 {
-	return trigger(ep, &(struct ofi_call){ type, flags, .rma = *msg });
+	return msg_trigger(ep, &(struct ofi_call){ type, flags, .rma = *msg });
 }
 
 ssize_t vrb_trigger_atomic(struct vrb_ep *ep, enum fi_op_type type,
 			   const struct ofi_atomic_args *args, uint64_t flags)
 {
-	return trigger(ep, &(struct ofi_call){ type, flags, .atomic = *args });
+	return msg_trigger(ep, &(struct ofi_call){ type, flags, .atomic = *args });
 }

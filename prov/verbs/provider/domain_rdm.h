@@ -24,10 +24,10 @@ struct vrb_domain_rdm {
 	 * The device is gone if ep is NULL; otherwise a queue of that endpoint has failed. err is
 	 * FI_E*.
 	 */
-	void (*lost)(struct ofi_rdm_domain_progress *all, const void *ep, int err);
+	void (*lost)(struct ofi_rdm_domain_progress *progress, const void *ep, int err);
 	/* Makes all endpoints progress when the counter is read. Returns 0 or -FI_E*. */
-	int (*watch)(struct ofi_rdm_domain_progress *all, struct ofi_cntr *cntr);
-	void (*unwatch)(struct ofi_rdm_domain_progress *all, struct ofi_cntr *cntr);
+	int (*watch)(struct ofi_rdm_domain_progress *progress, struct ofi_cntr *cntr);
+	void (*unwatch)(struct ofi_rdm_domain_progress *progress, struct ofi_cntr *cntr);
 	/* These serve deferred work. */
 	const struct ofi_work_ops *work;
 	ofi_work_find *work_find;

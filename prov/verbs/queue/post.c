@@ -105,7 +105,7 @@ static void batch_add(struct vrb_ep *ep, const struct ibv_send_wr *wr)
  * pair again, in the error state, so that they complete in order. If even that fails, the device is
  * gone.
  */
-static void give_up(struct vrb_ep *ep, const struct ibv_send_wr *refused, uint32_t n)
+static void batch_give_up(struct vrb_ep *ep, const struct ibv_send_wr *refused, uint32_t n)
 {
 	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED };
 	struct vrb_wq *sq = ep->sq;
@@ -145,7 +145,7 @@ ssize_t vrb_batch_ring(struct vrb_ep *ep, uint32_t mine)
 	refused = bad ? count - (bad - batch->wr) : count;
 	vrb_wq_untake(ep->sq, mine);
 	if (refused > mine)
-		give_up(ep, &batch->wr[count - refused], refused - mine);
+		batch_give_up(ep, &batch->wr[count - refused], refused - mine);
 	return vrb_errno(err);
 }
 

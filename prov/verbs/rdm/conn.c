@@ -136,7 +136,7 @@ static void peer_down(struct ofi_rdm_peer *peer, int err)
 	ofi_rdm_down(peer, err);
 }
 
-static void give_up(struct ofi_rdm_peer *peer, int err)
+static void peer_give_up(struct ofi_rdm_peer *peer, int err)
 {
 	char text[OFI_ADDR_STRLEN];
 
@@ -264,14 +264,14 @@ static void conn_ask(struct ofi_rdm_peer *peer)
 }
 
 /* Performs the actions in the order of policy.h. */
-static void perform(struct ofi_rdm_peer *peer, const struct ofi_rdm_conn_action *action)
+static void peer_perform(struct ofi_rdm_peer *peer, const struct ofi_rdm_conn_action *action)
 {
 	uint32_t what = action->what;
 
 	if (what & (OFI_RDM_CONN_DO_ABANDON | OFI_RDM_CONN_DO_RELEASE | OFI_RDM_CONN_DO_TEARDOWN))
 		disconnect_peer(peer, action);
 	if (what & OFI_RDM_CONN_DO_FAIL)
-		give_up(peer, action->err);
+		peer_give_up(peer, action->err);
 	if (what & OFI_RDM_CONN_DO_CONNECT)
 		vrb_rdm_conn_call(peer);
 	if (what & OFI_RDM_CONN_DO_UP)
@@ -309,7 +309,7 @@ struct ofi_rdm_conn_action vrb_rdm_conn_step(struct ofi_rdm_peer *peer,
 
 	set->now = ofi_now_ms();
 	ofi_rdm_conn_step(set, &vrb_rc_peer(peer)->policy, &input, &action);
-	perform(peer, &action);
+	peer_perform(peer, &action);
 	/* Receives that wait for a message of the peer must learn of its end. */
 	if (action.what & OFI_RDM_CONN_DO_RELEASE && peer->proto.awaited)
 		vrb_rdm_conn_want(&peer->proto);
@@ -410,7 +410,7 @@ void vrb_rdm_conn_tick(struct ofi_rdm_ep *ep)
 	vrb_rc(ep)->conns.set.behind = vrb_cm_is_behind(vrb_rdm_conn_cm(ep));
 	conn_watch(ep);
 	while ((conn = ofi_rdm_conn_poll(&vrb_rc(ep)->conns.set, &action)))
-		perform(vrb_rdm_conn_peer(conn), &action);
+		peer_perform(vrb_rdm_conn_peer(conn), &action);
 	if (action.what & OFI_RDM_CONN_DO_EVICT)
 		vrb_rdm_conn_evict(ep);
 	schedule_tick(ep, false);

@@ -52,7 +52,7 @@ struct ofi_rdm_cmwire vrb_rdm_conn_words(const struct ofi_rdm_peer *peer,
 	return cm;
 }
 
-static uint8_t pack(const struct ofi_rdm_cmwire *cm, uint8_t *wire)
+static uint8_t cmwire_pack(const struct ofi_rdm_cmwire *cm, uint8_t *wire)
 {
 	uint8_t bytes[OFI_RDM_CMWIRE_LEN];
 
@@ -65,7 +65,7 @@ uint8_t vrb_rdm_conn_data(const struct ofi_rdm_peer *peer, enum ofi_rdm_cmwire_k
 {
 	const struct ofi_rdm_cmwire cm = vrb_rdm_conn_words(peer, kind);
 
-	return pack(&cm, wire);
+	return cmwire_pack(&cm, wire);
 }
 
 uint8_t vrb_rdm_conn_reject_data(const struct ofi_rdm_ep *ep, enum ofi_rdm_cmwire_reason reason,
@@ -74,7 +74,7 @@ uint8_t vrb_rdm_conn_reject_data(const struct ofi_rdm_ep *ep, enum ofi_rdm_cmwir
 	struct ofi_rdm_cmwire cm = own_words(ep, OFI_RDM_CMWIRE_REJECT);
 
 	cm.reason = reason;
-	return pack(&cm, wire);
+	return cmwire_pack(&cm, wire);
 }
 
 bool vrb_rdm_conn_addr(const struct ofi_rdm_ep *ep, const struct ofi_rdm_cmwire *cm,

@@ -129,7 +129,7 @@ static void live_qp_event(struct vrb_rc_conn *conn, enum ibv_event_type event)
 }
 
 /* The device holds no receive of the connection any more. */
-static void let_go(struct vrb_rc_conn *conn)
+static void conn_let_go(struct vrb_rc_conn *conn)
 {
 	conn->let_go = true;
 	__atomic_store_n(&vrb_rc_domain(conn->ep)->no_last_wqe, false, __ATOMIC_RELAXED);
@@ -143,7 +143,7 @@ static void qp_event(struct ofi_rdm_ep *ep, struct vrb_rc_conn *conn, enum ibv_e
 	if (ep->closing)
 		return;
 	if (event == IBV_EVENT_QP_LAST_WQE_REACHED)
-		let_go(conn);
+		conn_let_go(conn);
 	else if (conn->state < VRB_RC_CONN_ENDED)
 		live_qp_event(conn, event);
 }

@@ -81,7 +81,7 @@ static int retry(struct ofi_rdm_peer *peer, int err)
 }
 
 /* Device memory that cannot be copied ends the connection: the message can't be sent. */
-static int give_up(struct ofi_rdm_peer *peer, struct vrb_rdm_buf *bounce)
+static int bounce_give_up(struct ofi_rdm_peer *peer, struct vrb_rdm_buf *bounce)
 {
 	struct vrb_rc_conn *conn = vrb_rc_peer(peer)->conn;
 
@@ -108,7 +108,7 @@ static int send_bounced(struct ofi_rdm_peer *peer, const void *hdr, size_t hdr_l
 	}
 	memcpy(bounce->out.data, hdr, hdr_len);
 	if (pack_iov(peer->ep->hmem, bounce->out.data + hdr_len, iov, offset, len))
-		return give_up(peer, bounce);
+		return bounce_give_up(peer, bounce);
 	packet->sge[0] = (struct ibv_sge){
 		.addr = (uintptr_t)bounce->out.data,
 		.length = (uint32_t)(hdr_len + len),

@@ -51,7 +51,7 @@ static bool ring_is_usable(const struct vrb_shm_conn *shm, uint32_t len)
 	       (int32_t)(shm->rdma_end - shm->conn->tail) <= 0 && !ofi_shm_ring_sleeps(&shm->tx);
 }
 
-static void enlist(struct vrb_shm_conn *shm)
+static void shm_enlist(struct vrb_shm_conn *shm)
 {
 	if (shm->is_pending)
 		return;
@@ -73,7 +73,7 @@ void vrb_shm_wake(struct vrb_shm_conn *shm)
 
 	shm->wake_due = shm->wakes == VRB_SHM_WAKES || ibv_post_send(shm->conn->qp, &wr, &bad);
 	if (shm->wake_due) {
-		enlist(shm);
+		shm_enlist(shm);
 		return;
 	}
 	shm->wakes++;
@@ -96,7 +96,7 @@ static void write_packet(struct vrb_shm_conn *shm, const struct ibv_send_wr *wr,
 				 wr->sg_list[i].length);
 	shm->ends[seq & shm->conn->mask] = ofi_shm_ring_end(&shm->tx);
 	set_in_ring(shm, seq, true);
-	enlist(shm);
+	shm_enlist(shm);
 	ring_bell(shm);
 }
 
