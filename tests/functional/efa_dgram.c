@@ -170,12 +170,12 @@ static void test(struct pair *pair)
 	silent(pair);
 }
 
-/* Neither another endpoint type nor another provider has the device. */
+/* There are no connections, and no other provider has the device. */
 static void not_offered(const struct setup *setup)
 {
 	struct fi_info *hints = hints_for(setup), *info = NULL;
 
-	hints->ep_attr->type = FI_EP_RDM;
+	hints->ep_attr->type = FI_EP_MSG;
 	RETURNS(fi_getinfo(FI_VERSION(2, 0), NULL, NULL, 0, hints, &info), -FI_ENODATA);
 	hints->ep_attr->type = FI_EP_DGRAM;
 	hints->mode = 0;

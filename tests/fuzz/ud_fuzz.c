@@ -138,7 +138,7 @@ static void pass(uint64_t us)
 			take(at, &wc);
 }
 
-/* The fields around which the end of the connection has to decide are relative to what it expects. */
+/* The fields that the end of a connection checks are relative to what it expects. */
 static void aim(struct vrb_ud_head *head, struct vrb_ud_place *place)
 {
 	const struct vrb_ud_conn *ud = peer[0]->rc.ud;

@@ -19,6 +19,7 @@
 #include <prov/rdm/ep.h>
 #include <prov/verbs/cm/req.h>
 #include "fake_cm.h"
+#include "prov/verbs/discovery/kind.h"
 
 struct fake_cm fake;
 struct fi_provider vrb_prov = { .getinfo = vrb_getinfo,
@@ -450,6 +451,16 @@ static struct fi_info *new_info(const char *device)
 	info->domain_attr->name = strdup(device);
 	info->fabric_attr->name = strdup("IB-0xfe80000000000000");
 	return info;
+}
+
+const struct vrb_kind vrb_kind = { .prov = &vrb_prov, .sizes = &vrb_params, .has_ip = true };
+
+int vrb_kind_getinfo(const struct vrb_kind *kind, uint32_t version, const char *node,
+		     const char *service, uint64_t flags, const struct fi_info *hints,
+		     struct fi_info **info)
+{
+	(void)kind;
+	return vrb_getinfo(version, node, service, flags, hints, info);
 }
 
 /* One device rxe0 and one rxe1, on the same fabric. */

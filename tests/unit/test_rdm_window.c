@@ -67,6 +67,8 @@ static int begin(void **state)
 	memset(&rc, 0, sizeof(rc));
 	memset(&rc_peer, 0, sizeof(rc_peer));
 	vrb_params.rdm_use_windows = -1;
+	/* Only a parameter that is defined is read. */
+	fi_param_define(NULL, "mr_cache_monitor", FI_PARAM_STRING, "%s", "");
 	setenv("FI_MR_CACHE_MONITOR", "disabled", 1);
 	fake.attr.device_cap_flags = IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
 	domain.ctx = &fake.ctx;

@@ -9,6 +9,8 @@
 #include <sys/random.h>
 #include "prov/verbs/cm/cm_wire.h"
 #include "prov/verbs/discovery/inline.h"
+#include "prov/verbs/discovery/kind.h"
+#include "prov/verbs/provider/prov.h"
 
 #undef ibv_reg_mr
 
@@ -344,7 +346,14 @@ static void ep_wake(struct ofi_rdm_ep *ep, uint64_t ms)
 	(void)ms;
 }
 
-static const struct vrb_ud_calls calls = { conn_ended, conn_silent, ep_lost, ep_wake };
+static const struct vrb_ud_calls calls = {
+	.ended = conn_ended,
+	.silent = conn_silent,
+	.lost = ep_lost,
+	.wake = ep_wake,
+};
+static const struct vrb_kind kind = { .sizes = &vrb_params, .has_ip = true };
+static struct vrb_fabric fabric = { .kind = &kind };
 
 /* Endpoints. */
 
@@ -389,6 +398,8 @@ static void node_open(unsigned int at)
 	net.opening = at;
 	devices[at].recv_head = devices[at].recv_tail = 0;
 	devices[at].wc_head = devices[at].wc_tail = 0;
+	node->domain.fabric = &fabric;
+	node->domain.attr.max_qp_wr = 4096;
 	node->domain.ctx = &net.ctx;
 	node->domain.pd = &net.pd;
 	node->domain.base.info = fi_allocinfo();
@@ -507,7 +518,8 @@ static struct ud_conn *conn_new(unsigned int at)
 static void tell(struct ud_conn *from, struct ud_conn *to, enum rdma_cm_event_type type)
 {
 	uint8_t wire[64];
-	struct rdma_cm_event event = { .event = type };
+	struct rdma_cm_id id = { .context = NULL };
+	struct rdma_cm_event event = { .event = type, .id = &id };
 
 	event.param.ud.private_data = wire;
 	event.param.ud.private_data_len = vrb_ud_say(&from->rc, wire, vrb_cm_pack(wire, "a", 1));

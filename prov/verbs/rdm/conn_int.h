@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Shared by the files about connections: conn.c carries out what policy.h decides, conn_cm.c talks
- * to the connection manager, conn_event.c passes its events to the thread that is in the endpoint,
- * conn_room.c makes room, conn_free.c frees connections that have ended, conn_open.c opens and
- * closes and runs the timers. All functions are called with the endpoint's lock held unless they
- * say otherwise.
+ * to the connection manager, conn_request.c answers the requests of peers, conn_event.c passes
+ * events to the thread that is in the endpoint, conn_room.c makes room, conn_free.c frees
+ * connections that have ended, conn_open.c opens and closes and runs the timers. All functions are
+ * called with the endpoint's lock held unless they say otherwise.
  */
 #ifndef VRB_RDM_CONN_INT_H
 #define VRB_RDM_CONN_INT_H
@@ -118,6 +118,11 @@ void vrb_rdm_conn_tasks(struct ofi_rdm_ep *ep);
 /* Runs the tasks that are left. Called without the lock. */
 void vrb_rdm_conn_settle(struct ofi_rdm_ep *ep);
 
+/*
+ * Returns the parameters that the peer's queue pair needs; the queue pair is our own, not the id's.
+ */
+struct rdma_conn_param vrb_rdm_conn_param(const struct vrb_rc_conn *conn, const uint8_t *wire,
+					  uint8_t len);
 /* Requests a connection from the peer. */
 void vrb_rdm_conn_call(struct ofi_rdm_peer *peer);
 

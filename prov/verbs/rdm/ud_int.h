@@ -21,9 +21,9 @@ enum {
 	VRB_UD_READS = 16, /* reads of a connection in flight */
 	VRB_UD_JOBS = 64,  /* reads of a peer that wait for their turn */
 	/*
-	 * A message is acknowledged before the process may stop looking, unless one was within this
-	 * time in us, or what is sent soon after messages of the peer arrive will acknowledge it: so
-	 * many packets in a row did.
+	 * A message is acknowledged before the process may stop looking, unless one was within
+	 * this time in us, or what is sent soon after messages of the peer arrive will acknowledge
+	 * it: so many packets in a row did.
 	 */
 	VRB_UD_PROMPT_US = 50,
 	VRB_UD_SOON_US = 200,
@@ -225,8 +225,6 @@ void vrb_ud_send_ack(struct vrb_ud_conn *ud);
 void vrb_ud_acked(struct vrb_ud_conn *ud, struct ofi_rdm_ack_node *node);
 /* Takes completions of the device's send queue up to that work request. */
 void vrb_ud_sent(struct vrb_ud *all, uint64_t index);
-/* The receiver was not ready for the packet of that work request: it is sent again later. */
-void vrb_ud_not_ready(struct vrb_ud *all, uint64_t index);
 void vrb_ud_wr_free(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr);
 /* A work request is complete. */
 void vrb_ud_wr_done(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr);
@@ -246,6 +244,15 @@ void vrb_ud_drop_received(struct vrb_ud_conn *ud);
 void vrb_ud_violated(struct vrb_ud_conn *ud, enum vrb_ud_reason reason);
 /* Tells the connection's owner once that it has ended. */
 void vrb_ud_tell(struct vrb_ud_conn *ud, int err);
+
+/* Sends a packet, or sends it again. */
+void vrb_ud_transmit(struct vrb_ud_conn *ud, struct vrb_ud_tx *tx);
+
+/* Receivers that are not ready (ud_ready.c). */
+/* The receiver was not ready for the packet of that work request: it is sent again later. */
+void vrb_ud_not_ready(struct vrb_ud *all, uint64_t index);
+/* Sends these packets again if it is time to. */
+void vrb_ud_send_not_ready(struct vrb_ud_conn *ud);
 
 /* Letters (ud_meet.c). */
 /* Handles a letter. */

@@ -187,8 +187,8 @@ static struct rdma_cm_event event_new(enum rdma_cm_event_type type, const struct
 }
 
 /*
- * Without the key in the name, the request is for an earlier endpoint with the queue pair number, or
- * comes from a stranger: nothing is kept for it, not even a path.
+ * Without the key in the name, the request is for an earlier endpoint with that number, or comes
+ * from a stranger: nothing is kept for it, not even a path.
  */
 static void take_ask(struct vrb_ud *all, const struct ibv_wc *wc,
 		     const struct vrb_ud_packet *packet)

@@ -8,13 +8,10 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "prov/verbs/dgram/ud_name.h"
-#include "prov/verbs/discovery/kind.h"
 #include "prov/verbs/provider/mr_table.h"
-#include "prov/verbs/provider/prov.h"
 #include "ud_int.h"
 
 #define RESERVE	     32u /* of the device's send queue, for packets without a number */
-#define READY_US     40	 /* shortest wait for a receiver that was not ready */
 #define SIGNAL_EVERY 16u
 #define WAKE_US	     20000
 #define PACE_US	     20000  /* between packets if nothing is in flight */
@@ -112,47 +109,13 @@ void vrb_ud_sent(struct vrb_ud *all, uint64_t index)
 		tx_left(all, all->sq_tail);
 }
 
-/* The first wait is random, so that senders do not come back together. */
-static uint64_t wait_new(const struct vrb_ud *all)
-{
-	const struct vrb_params *params = vrb_rc_domain(all->ep)->fabric->kind->sizes;
-
-	if (params->timeout_interval)
-		return (uint64_t)params->timeout_interval;
-	return READY_US + (uint64_t)rand_r(&vrb_rc(all->ep)->conns.seed) % (2 * READY_US);
-}
-
-static uint64_t longest_wait(const struct vrb_ud *all)
-{
-	return (uint64_t)vrb_rc_domain(all->ep)->fabric->kind->sizes->max_timeout;
-}
-
-void vrb_ud_not_ready(struct vrb_ud *all, uint64_t index)
-{
-	struct vrb_ud_tx *tx = index < all->sq_head ? all->sq[index % VRB_UD_SQ] : NULL;
-	struct vrb_ud_conn *ud;
-
-	if (!tx || tx == &left_early || tx->done || tx->not_ready || !tx->ud)
-		return;
-	ud = tx->ud;
-	if (TAILQ_EMPTY(&ud->not_ready)) {
-		ud->ready_wait = ud->ready_wait ? 2 * ud->ready_wait : wait_new(all);
-		if (ud->ready_wait > longest_wait(all))
-			ud->ready_wait = longest_wait(all);
-		ud->ready_at = all->now + ud->ready_wait;
-	}
-	tx->not_ready = true;
-	TAILQ_INSERT_TAIL(&ud->not_ready, tx, link);
-	vrb_ud_watch(ud);
-}
-
 /* How long the newest packet of the peer may have been here already. */
 static uint64_t lag_of(const struct vrb_ud_conn *ud)
 {
 	return vrb_ud_of(ud)->now - ud->arrived;
 }
 
-static void transmit(struct vrb_ud_conn *ud, struct vrb_ud_tx *tx)
+void vrb_ud_transmit(struct vrb_ud_conn *ud, struct vrb_ud_tx *tx)
 {
 	struct ibv_sge sge = { .addr = (uintptr_t)tx->bytes,
 			       .length = tx->len,
@@ -180,7 +143,7 @@ static void launch(struct vrb_ud_conn *ud, struct vrb_ud_tx *tx)
 	ud->flying++;
 	if (tx->wr)
 		tx->wr->flying++;
-	transmit(ud, tx);
+	vrb_ud_transmit(ud, tx);
 }
 
 static struct vrb_ud_packet packet_to(const struct vrb_ud_conn *ud, enum vrb_ud_kind kind)
@@ -464,20 +427,6 @@ static void timed_out(struct vrb_ud_conn *ud)
 	all->calls->silent(ud->conn);
 }
 
-/* These transmissions have never arrived, so they keep their numbers. */
-static void send_not_ready(struct vrb_ud_conn *ud)
-{
-	struct vrb_ud_tx *tx;
-
-	if (vrb_ud_of(ud)->now < ud->ready_at)
-		return;
-	while ((tx = TAILQ_FIRST(&ud->not_ready))) {
-		TAILQ_REMOVE(&ud->not_ready, tx, link);
-		tx->not_ready = false;
-		transmit(ud, tx);
-	}
-}
-
 bool vrb_ud_resend(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
@@ -485,7 +434,7 @@ bool vrb_ud_resend(struct vrb_ud_conn *ud)
 	enum ofi_rdm_ack_due due;
 
 	vrb_ud_ask_again(ud);
-	send_not_ready(ud);
+	vrb_ud_send_not_ready(ud);
 	while (!ud->over &&
 	       (due = ofi_rdm_ack_due(&ud->ack, all->now, &node)) != OFI_RDM_ACK_NOTHING) {
 		if (due == OFI_RDM_ACK_GIVE_UP) {
@@ -497,7 +446,7 @@ bool vrb_ud_resend(struct vrb_ud_conn *ud)
 			timed_out(ud);
 		else
 			ofi_rdm_cwnd_lost(&ud->cwnd, all->now);
-		transmit(ud, (struct vrb_ud_tx *)node);
+		vrb_ud_transmit(ud, (struct vrb_ud_tx *)node);
 	}
 	return true;
 }

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Connections to peers: requests of peers, which are accepted or refused. */
+#include <errno.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "prov/base/wait.h"
+#include "prov/rdm/av.h"
+#include "conn_data.h"
+#include "conn_int.h"
+#include "progress.h"
+#include "proof.h"
+#include "ud.h"
+#include "prov/verbs/cm/cm_wire.h"
+#include "prov/verbs/provider/async.h"
+#include "prov/verbs/provider/err.h"
+#include "prov/verbs/provider/prov.h"
+
+static uint8_t reply_data(struct vrb_rc_conn *conn, const struct rdma_cm_event *event,
+			  uint8_t *wire)
+{
+	if (conn->proof)
+		return vrb_rdm_proof_reply(conn, event, wire);
+	return vrb_rdm_conn_data(conn->peer, OFI_RDM_CMWIRE_REPLY, wire);
+}
+
+static int accept_conn(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
+{
+	uint8_t wire[VRB_RDM_CM_MAX], len;
+	struct rdma_conn_param param;
+	int ret = 0;
+
+	if (vrb_rc(conn->ep)->conns.secret && !conn->mirror)
+		ret = vrb_rdm_proof_new(conn, false);
+	if (!ret)
+		ret = vrb_rc_conn_create_qp(conn);
+	if (!ret)
+		ret = conn->ud ? vrb_ud_hear(conn, event) : vrb_rc_conn_connect(conn);
+	if (ret)
+		return ret;
+	len = reply_data(conn, event, wire);
+	if (!len)
+		return -FI_EIO;
+	if (conn->ud)
+		len = vrb_ud_say(conn, wire, len);
+	param = vrb_rdm_conn_param(conn, wire, len);
+	conn->state = VRB_RC_CONN_ACCEPTED;
+	conn->live = conn->mirror;
+	if (!conn->id)
+		return vrb_ud_answer(conn, wire, len);
+	if (!rdma_accept(conn->id, &param))
+		return 0;
+	return errno == EINVAL ? -FI_ECONNABORTED : vrb_errno(errno);
+}
+
+/* The id belongs to the caller again, who rejects it. */
+static void accept_failed(struct vrb_rc_conn *conn, int err)
+{
+	conn->id = NULL;
+	conn->state = VRB_RC_CONN_NEW;
+	vrb_rdm_conn_end(conn, err);
+}
+
+/*
+ * The connection manager no longer knows the request: the peer has given it up and makes another
+ * one if needed.
+ */
+static enum ofi_rdm_cmwire_reason refusal_reason(const struct ofi_rdm_peer *peer, int err)
+{
+	char text[OFI_ADDR_STRLEN];
+
+	if (err != FI_ECONNABORTED)
+		return OFI_RDM_CMWIRE_RESOURCES;
+	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
+		"peer %s has given up its connection request before it was accepted\n",
+		vrb_rdm_conn_name(peer, text));
+	return OFI_RDM_CMWIRE_BUSY;
+}
+
+/* Makes the connection the owner of the id, whose events the listener ignores until then. */
+static void conn_own_id(struct vrb_rc_conn *conn)
+{
+	struct vrb_cm *cm = vrb_rdm_conn_cm(conn->ep);
+
+	if (!conn->id)
+		return;
+	ofi_lock(&cm->lock);
+	conn->id->context = &conn->owner;
+	ofi_unlock(&cm->lock);
+}
+
+static enum ofi_rdm_cmwire_reason conn_cm_take(struct ofi_rdm_peer *peer,
+					       const struct rdma_cm_event *event,
+					       const struct ofi_rdm_cmwire *cm)
+{
+	struct vrb_rc_conn *conn = vrb_rc_conn_new(peer->ep);
+	bool mirror = !vrb_rc_peer(peer)->policy.order;
+	int ret = -FI_ENOMEM;
+
+	if (conn) {
+		conn->owner.ops = &vrb_rc_conn_ops;
+		conn->peer = peer;
+		vrb_rc_peer(peer)->conns++;
+		conn->mirror = mirror;
+		vrb_rdm_conn_learn(conn, cm);
+		conn->id = event->id;
+		conn_own_id(conn);
+		if (!mirror)
+			vrb_rc_peer(peer)->next = conn;
+		ret = accept_conn(conn, event);
+	}
+	if (!ret)
+		return OFI_RDM_CMWIRE_NONE;
+	if (conn)
+		accept_failed(conn, -ret);
+	if (!mirror)
+		vrb_rdm_conn_step_failed(peer, -ret);
+	return refusal_reason(peer, -ret);
+}
+
+/*
+ * Returns true for the passive end of the endpoint's connection to itself; the connection manager
+ * gives a port to one id only.
+ */
+static bool is_ours(const struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
+{
+	uint32_t from;
+
+	if (!conn || !conn->qp)
+		return false;
+	from = conn->ud ? vrb_ud_number_in(event) : event->param.conn.qp_num;
+	if (!event->id)
+		return from == conn->qp_num;
+	return from == conn->qp_num && ofi_addr_port(rdma_get_peer_addr(event->id)) ==
+					       ofi_addr_port(rdma_get_local_addr(conn->id));
+}
+
+static enum ofi_rdm_cmwire_reason admit_host(struct ofi_rdm_ep *ep, const struct ofi_rdm_cmwire *cm)
+{
+	if (vrb_rc(ep)->conns.known_only)
+		return OFI_RDM_CMWIRE_UNKNOWN;
+	return ofi_rdm_admit_takes(&vrb_rc(ep)->conns.admit, cm->addr, ofi_now_ms())
+		       ? OFI_RDM_CMWIRE_NONE
+		       : OFI_RDM_CMWIRE_BUSY;
+}
+
+/* Stores where a request came from, as far as is certain. */
+static void request_sender(const struct rdma_cm_event *event, struct ofi_rdm_addr *from)
+{
+	if (event->id)
+		memcpy(from, rdma_get_peer_addr(event->id), sizeof(*from));
+	else
+		vrb_ud_sender(event, from);
+}
+
+/* Returns false if the request names no address that a peer can have. */
+static bool request_addr(const struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *from,
+			 const struct ofi_rdm_cmwire *cm, struct ofi_rdm_addr *addr)
+{
+	if (!ofi_rdm_addr_is_qp(from))
+		return vrb_rdm_conn_addr(ep, cm, addr);
+	return ofi_rdm_addr_set_qp(addr, from->qp.gid, from->qp.qpn, from->qp.key);
+}
+
+/* Finds the peer that requests a connection, or the reason why it is refused. */
+static enum ofi_rdm_cmwire_reason identify(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event,
+					   struct ofi_rdm_cmwire *cm, struct ofi_rdm_peer **peer,
+					   bool *stranger)
+{
+	enum ofi_rdm_wire_error error = vrb_rdm_conn_parse(event, cm);
+	enum ofi_rdm_cmwire_reason reason = OFI_RDM_CMWIRE_NONE;
+	struct ofi_rdm_addr addr, from;
+
+	request_sender(event, &from);
+	if (error == OFI_RDM_WIRE_E_VERSION)
+		return OFI_RDM_CMWIRE_VERSION;
+	/* The address then comes from the connection manager. */
+	if (cm->flags & OFI_RDM_CMWIRE_SECRET)
+		vrb_rdm_conn_ip(cm->addr, &from.sa);
+	if (error || (cm->kind != OFI_RDM_CMWIRE_REQUEST && cm->kind != OFI_RDM_CMWIRE_PROBE) ||
+	    !request_addr(ep, &from, cm, &addr))
+		return OFI_RDM_CMWIRE_MALFORMED;
+	if (!vrb_rdm_conn_is_from(cm, &from.sa))
+		return OFI_RDM_CMWIRE_SOURCE;
+	if (cm->kind == OFI_RDM_CMWIRE_PROBE)
+		return OFI_RDM_CMWIRE_BUSY;
+	if (ep->closing || !ep->enabled)
+		return ep->closing ? OFI_RDM_CMWIRE_CLOSING : OFI_RDM_CMWIRE_BUSY;
+	if (!vrb_rc(ep)->conns.secret != !(cm->flags & OFI_RDM_CMWIRE_SECRET) &&
+	    ofi_rdm_addr_compare(&ep->self, &addr))
+		return OFI_RDM_CMWIRE_LONELY;
+	if (cm->to_context != ep->context)
+		return OFI_RDM_CMWIRE_CONTEXT;
+	*stranger = !ofi_rdm_av_knows(ep->av, &addr, &cm->from_context);
+	if (*stranger)
+		reason = admit_host(ep, cm);
+	if (reason)
+		return reason;
+	*peer = ofi_rdm_peer_at(ep, &addr, cm->from_context);
+	return *peer ? OFI_RDM_CMWIRE_NONE : OFI_RDM_CMWIRE_RESOURCES;
+}
+
+static enum ofi_rdm_cmwire_reason decide_request(struct ofi_rdm_peer *peer,
+						 const struct rdma_cm_event *event,
+						 const struct ofi_rdm_cmwire *cm, bool stranger)
+{
+	struct ofi_rdm_conn_input input = {
+		.event = OFI_RDM_CONN_REQUEST,
+		.incarnation = cm->incarnation,
+		.expected = cm->expected,
+		.serial = cm->serial,
+		.stranger = stranger,
+		.tight = !vrb_rc_conn_has_room(peer->ep),
+	};
+	struct ofi_rdm_conn_action action;
+
+	if (!vrb_rc_peer(peer)->policy.order && !is_ours(vrb_rc_peer(peer)->next, event))
+		return OFI_RDM_CMWIRE_IN_USE;
+	/* Packets of a connection that this one may replace are processed first. */
+	if (vrb_rc_peer(peer)->conn)
+		vrb_rdm_poll_all(peer->ep);
+	action = vrb_rdm_conn_step(peer, input);
+	if (action.what & OFI_RDM_CONN_DO_ACCEPT)
+		return conn_cm_take(peer, event, cm);
+	return action.what & OFI_RDM_CONN_DO_REJECT ? action.reason : OFI_RDM_CMWIRE_STALE;
+}
+
+static enum ofi_rdm_cmwire_reason conn_requested(struct ofi_rdm_ep *ep,
+						 const struct rdma_cm_event *event)
+{
+	struct ofi_rdm_peer *peer = NULL;
+	enum ofi_rdm_cmwire_reason reason;
+	struct ofi_rdm_cmwire cm;
+	bool stranger;
+
+	reason = identify(ep, event, &cm, &peer, &stranger);
+	if (!reason)
+		reason = decide_request(peer, event, &cm, stranger);
+	if (peer)
+		ofi_rdm_peer_leave(peer);
+	return reason;
+}
+
+/*
+ * Warns of refusals that a person may have to look into; FI_WARN_SPARSE keeps strangers from
+ * filling the log.
+ */
+static void log_refused(const struct rdma_cm_event *event, enum ofi_rdm_cmwire_reason reason)
+{
+	char text[OFI_ADDR_STRLEN];
+	struct ofi_rdm_addr from;
+
+	request_sender(event, &from);
+	if (reason == OFI_RDM_CMWIRE_VERSION || reason == OFI_RDM_CMWIRE_MALFORMED ||
+	    reason == OFI_RDM_CMWIRE_RESOURCES || reason == OFI_RDM_CMWIRE_SOURCE ||
+	    reason == OFI_RDM_CMWIRE_IN_USE || reason == OFI_RDM_CMWIRE_UNKNOWN ||
+	    reason == OFI_RDM_CMWIRE_LONELY || reason == OFI_RDM_CMWIRE_CONTEXT)
+		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL,
+			       "connection request from %s refused: %s\n",
+			       ofi_rdm_addr_str(&from, text, sizeof(text)),
+			       ofi_rdm_cmwire_reason_text(reason));
+}
+
+/*
+ * Returns the request's id to be destroyed after the event is acknowledged, or NULL if a connection
+ * owns it.
+ */
+struct rdma_cm_id *vrb_rdm_conn_take_request(struct vrb_owner *owner,
+					     const struct rdma_cm_event *event)
+{
+	struct ofi_rdm_ep *ep = vrb_owner_of(owner, struct vrb_rdm_listener, owner)->ep;
+	uint8_t wire[VRB_CM_WIRE_MAX];
+	enum ofi_rdm_cmwire_reason reason;
+	uint8_t len;
+
+	if (!event->id && vrb_ud_was_asked(ep, event))
+		return NULL;
+	reason = conn_requested(ep, event);
+	len = vrb_rdm_conn_reject_data(ep, reason, wire);
+	if (reason == OFI_RDM_CMWIRE_NONE)
+		return NULL;
+	log_refused(event, reason);
+	if (event->id)
+		rdma_reject(event->id, wire, len);
+	else
+		vrb_ud_decline(ep, event, wire, len);
+	return event->id;
+}
+
+/* Every endpoint has a listener, so it is told of a removal even without connections. */
+static void listener_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
+			   struct vrb_cm_left *left)
+{
+	struct ofi_rdm_ep *ep = vrb_owner_of(owner, struct vrb_rdm_listener, owner)->ep;
+
+	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		vrb_rdm_conn_event(ep, vrb_rdm_conn_take_request, owner, event, left);
+	else if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		vrb_async_lost(vrb_rc_domain(ep));
+}
+
+const struct vrb_owner_ops vrb_rdm_listener_ops = { .event = listener_event };
