@@ -82,12 +82,6 @@ void vrb_tclass_set_ah(struct vrb_tclass tclass, struct ibv_ah_attr *attr)
 	(void)tclass, (void)attr;
 }
 
-const char *ofi_addr_str(const struct sockaddr *addr, char *buf, size_t len)
-{
-	(void)addr, (void)buf, (void)len;
-	return "";
-}
-
 uint64_t ofi_now_ms(void)
 {
 	return vrb_ud_clock() / 1000;
