@@ -159,25 +159,17 @@ static void av_free(struct ofi_av *av)
 	free(av);
 }
 
-#define CLASS(size)                                                                            \
-	{                                                                                      \
-		.addr_size = (size), .entry_size = sizeof(struct ofi_rdm_addr), .put = av_put, \
-		.drop = av_drop, .rx_ctx_bits = RX_CTX_BITS, .shared = &shared_class,          \
-		.pack = av_pack, .free = av_free,                                              \
+#define CLASS(size, bits)                                                                         \
+	{                                                                                         \
+		.addr_size = (size), .entry_size = sizeof(struct ofi_rdm_addr), .put = av_put,    \
+		.drop = av_drop, .rx_ctx_bits = (bits), .shared = &shared_class, .pack = av_pack, \
+		.free = av_free,                                                                  \
 	}
 
-static const struct ofi_av_class in_class = CLASS(sizeof(struct sockaddr_in));
-static const struct ofi_av_class in6_class = CLASS(sizeof(struct sockaddr_in6));
-static const struct ofi_av_class str_class = CLASS(sizeof(char *));
-static const struct ofi_av_class qp_class = {
-	.addr_size = OFI_RDM_ADDR_NAME,
-	.entry_size = sizeof(struct ofi_rdm_addr),
-	.put = av_put,
-	.drop = av_drop,
-	.shared = &shared_class,
-	.pack = av_pack,
-	.free = av_free,
-};
+static const struct ofi_av_class in_class = CLASS(sizeof(struct sockaddr_in), RX_CTX_BITS);
+static const struct ofi_av_class in6_class = CLASS(sizeof(struct sockaddr_in6), RX_CTX_BITS);
+static const struct ofi_av_class str_class = CLASS(sizeof(char *), RX_CTX_BITS);
+static const struct ofi_av_class qp_class = CLASS(OFI_RDM_ADDR_NAME, 0);
 
 static const struct ofi_av_class *class_of(uint32_t addr_format)
 {
