@@ -397,6 +397,12 @@ void vrb_ep_ready(struct vrb_ep *ep)
 	fake.ready++;
 }
 
+void vrb_ep_unready(struct vrb_ep *ep)
+{
+	(void)ep;
+	fake.ready--;
+}
+
 bool vrb_ep_is_idle(const struct vrb_ep *ep)
 {
 	(void)ep;

@@ -22,7 +22,7 @@ struct fake_cm {
 	/* If set, called after each successful call. */
 	void (*on_call)(struct rdma_cm_id *id, const char *call);
 	bool idle;		   /* result of vrb_ep_is_idle */
-	int ready, down, down_err; /* numbers of calls of vrb_ep_ready and vrb_ep_down */
+	int ready, down, down_err; /* calls of vrb_ep_ready and not of unready, of vrb_ep_down */
 };
 
 extern struct fake_cm fake;

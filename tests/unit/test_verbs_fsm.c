@@ -190,6 +190,22 @@ static void a_call_that_fails_changes_nothing(void **state)
 	expect_events("");
 }
 
+/* The peer's first message may be answered before the connection is known to be established. */
+static void who_accepts_may_send(void **state)
+{
+	(void)state;
+	in_state(VRB_CONN_REQUESTED);
+	assert_int_equal(step(VRB_STEP_ACCEPT), 0);
+	assert_int_equal(fake.ready, 1);
+	assert_int_equal(step(VRB_STEP_ESTABLISHED), 0);
+	assert_int_equal(fake.ready, 1);
+	fake.err = ENOMEM;
+	fake.fail = "accept";
+	in_state(VRB_CONN_REQUESTED);
+	assert_int_equal(step(VRB_STEP_ACCEPT), -FI_ENOMEM);
+	assert_int_equal(fake.ready, 1);
+}
+
 static void an_event_that_fails_ends_it(void **state)
 {
 	static const struct {
@@ -392,6 +408,7 @@ int main(void)
 		test(every_step_in_every_state),
 		test(a_call_that_fails_changes_nothing),
 		test(a_peer_that_gives_up_is_no_warning),
+		test(who_accepts_may_send),
 		test(an_event_that_fails_ends_it),
 		test(one_shutdown),
 		test(data_goes_with_its_length),

@@ -230,12 +230,17 @@ static int act_request(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 	return 0;
 }
 
-static int conn_up(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+static int conn_accepted(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 {
-	vrb_ep_ready(ep);
 	ep->conn.shutdown_due = true;
 	post_cm(ep, FI_CONNECTED, arg);
 	return 0;
+}
+
+static int conn_up(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+{
+	vrb_ep_ready(ep);
+	return conn_accepted(ep, arg);
 }
 
 static int act_establish(struct vrb_ep *ep, const struct vrb_step_arg *arg)
@@ -253,10 +258,18 @@ static int act_establish(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 	return aborted_or(ret);
 }
 
+/*
+ * From here on the endpoint may send: the peer's first message can be received, and answered,
+ * before FI_CONNECTED is there to read.
+ */
 static int act_prepare(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 {
+	int ret = vrb_qp_connect(ep, ep->conn.id);
+
 	(void)arg;
-	return aborted_or(vrb_qp_connect(ep, ep->conn.id));
+	if (!ret)
+		vrb_ep_ready(ep);
+	return aborted_or(ret);
 }
 
 static int call_accept(struct vrb_ep *ep, const struct vrb_step_arg *arg)
@@ -434,7 +447,7 @@ static const struct cell table[VRB_CONN_STATES][VRB_STEPS] = {
 		[VRB_STEP_CONNECT] = REFUSED(FI_EOPBADSTATE),
 		[VRB_STEP_ACCEPT] = REFUSED(FI_EALREADY),
 		[VRB_STEP_SHUTDOWN] = REFUSED(FI_ENOTCONN),
-		[VRB_STEP_ESTABLISHED] = GO(conn_up, VRB_CONN_UP),
+		[VRB_STEP_ESTABLISHED] = GO(conn_accepted, VRB_CONN_UP),
 		[VRB_STEP_COMM_EST] = GO(act_notify, VRB_CONN_ACCEPTING),
 		[VRB_STEP_CLOSE] = CALL(act_close, call_disconnect, VRB_CONN_CLOSED),
 		BROKEN,
@@ -500,8 +513,11 @@ static void take_back(struct vrb_ep *ep, enum vrb_conn_state from, enum vrb_conn
 		      enum vrb_step step)
 {
 	ofi_lock(&ep->conn.lock);
-	if (ep->conn.state == from)
+	if (ep->conn.state == from) {
+		if (step == VRB_STEP_ACCEPT)
+			vrb_ep_unready(ep);
 		fsm_enter(ep, to, step);
+	}
 	ofi_unlock(&ep->conn.lock);
 }
 

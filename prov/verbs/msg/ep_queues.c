@@ -61,6 +61,11 @@ void vrb_ep_ready(struct vrb_ep *ep)
 	vrb_wq_clear(ep->sq, VRB_WQ_SHUT);
 }
 
+void vrb_ep_unready(struct vrb_ep *ep)
+{
+	vrb_wq_shut(ep->sq, ep->lock_posts);
+}
+
 bool vrb_ep_is_idle(const struct vrb_ep *ep)
 {
 	return !vrb_wq_used(ep->sq) && !vrb_wq_used(ep->rq);
