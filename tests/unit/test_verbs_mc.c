@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
-#include "prov/verbs/dgram/av_path.h"
 #include "prov/verbs/dgram/dgram.h"
 #include "prov/verbs/dgram/mc.h"
 #include "prov/verbs/provider/prov.h"
+#include "prov/verbs/queue/ah.h"
 #include "fake_cm.h"
 
 static struct fake_bed bed;
@@ -107,7 +107,7 @@ static int teardown(void **state)
 	(void)state;
 	assert_int_equal(ep.ref.children, 0);
 	assert_int_equal(attached, 0);
-	vrb_paths_fini(&av);
+	vrb_ahs_fini(&av.paths);
 	ofi_table_fini(&av.groups);
 	assert_int_equal(ahs, 0);
 	fake_fini(&bed);

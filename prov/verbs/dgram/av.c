@@ -7,9 +7,9 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "av.h"
-#include "av_path.h"
 #include "av_svc.h"
 #include "prov/verbs/provider/prov.h"
+#include "prov/verbs/queue/ah.h"
 #include "prov/base/refuse.h"
 
 static struct vrb_av *of_base(const struct ofi_av *base)
@@ -75,7 +75,7 @@ static void av_free(struct ofi_av *base)
 
 	vrb_late_fini(&av->late);
 	vrb_sources_fini(&av->sources);
-	vrb_paths_fini(av);
+	vrb_ahs_fini(&av->paths);
 	ofi_table_fini(&av->groups);
 	free(av);
 }

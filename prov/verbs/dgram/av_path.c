@@ -1,101 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Address handles, created when an address is first used, and addresses of multicast groups. */
+/* The address handles of addresses, looked up at first use, and addresses of multicast groups. */
 #include <errno.h>
-#include <search.h>
-#include <stdlib.h>
-#include <string.h>
-#include <rdma/fi_errno.h>
-#include <rdma/providers/fi_log.h>
 #include "av.h"
-#include "av_path.h"
-#include "prov/verbs/provider/err.h"
-#include "prov/verbs/provider/prov.h"
+#include "prov/verbs/queue/ah.h"
 
 #define GROUP_BASE ((fi_addr_t)1 << 62)
 
 enum { HOP_LIMIT = 64 };
 
-struct path {
-	union ibv_gid gid;
-	uint16_t lid;
-	uint8_t sl, tos;
-	struct ibv_ah *ah;
-};
-
-static int av_path_compare(const void *a, const void *b)
-{
-	const struct path *x = a, *y = b;
-	int diff = memcmp(&x->gid, &y->gid, sizeof(x->gid));
-
-	if (!diff)
-		diff = (int)x->lid - (int)y->lid;
-	if (!diff)
-		diff = (int)x->sl - (int)y->sl;
-	return diff ? diff : (int)x->tos - (int)y->tos;
-}
-
-static void path_free(void *node)
-{
-	struct path *path = node;
-
-	ibv_destroy_ah(path->ah);
-	free(path);
-}
-
-void vrb_paths_fini(struct vrb_av *av)
-{
-	tdestroy(av->paths, path_free);
-	av->paths = NULL;
-}
-
-static struct ibv_ah *make_ah(const struct vrb_av *av, const struct path *path)
-{
-	struct ibv_ah_attr attr = {
-		.dlid = path->lid,
-		.sl = path->sl,
-		.is_global = 1,
-		.port_num = av->port.num,
-		.grh = {
-			.dgid = path->gid,
-			.sgid_index = (uint8_t)av->port.gid_index,
-			.hop_limit = HOP_LIMIT,
-			.traffic_class = path->tos,
-		},
-	};
-
-	errno = 0;
-	return ibv_create_ah(av->domain->pd, &attr);
-}
-
 /* Returns NULL with errno set on failure. The caller holds the lock. */
 static struct ibv_ah *find_ah(struct vrb_av *av, const struct vrb_dest *dest,
 			      struct vrb_tclass tclass)
 {
-	struct path wanted = { .gid = dest->gid, .lid = dest->lid, .tos = tclass.tos }, *path;
-	struct path **found;
+	struct ibv_ah_attr attr = {
+		.dlid = dest->lid,
+		.sl = tclass.level < 0 ? dest->sl : (uint8_t)tclass.level,
+		.is_global = 1,
+		.port_num = av->port.num,
+		.grh = {
+			.dgid = dest->gid,
+			.sgid_index = (uint8_t)av->port.gid_index,
+			.hop_limit = HOP_LIMIT,
+			.traffic_class = tclass.tos,
+		},
+	};
+	const struct vrb_ah *found;
 
-	wanted.sl = tclass.level < 0 ? dest->sl : (uint8_t)tclass.level;
-	found = tfind(&wanted, &av->paths, av_path_compare);
-
-	if (found)
-		return (*found)->ah;
-	wanted.ah = make_ah(av, &wanted);
-	if (!wanted.ah) {
-		errno = -vrb_errno(errno);
-		FI_WARN_SPARSE(&vrb_prov, FI_LOG_AV, "ibv_create_ah: %s%s\n", strerror(errno),
-			       vrb_remedy(errno));
-		return NULL;
-	}
-	path = malloc(sizeof(*path));
-	if (path) {
-		*path = wanted;
-		if (tsearch(path, &av->paths, av_path_compare))
-			return path->ah;
-		free(path);
-	}
-	ibv_destroy_ah(wanted.ah);
-	errno = FI_ENOMEM;
-	return NULL;
+	found = vrb_ah_get(&av->paths, av->domain->pd, &attr);
+	return found ? found->ah : NULL;
 }
 
 static struct vrb_dest *group_at(const struct vrb_av *av, fi_addr_t addr)

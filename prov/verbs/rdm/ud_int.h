@@ -8,6 +8,7 @@
 #include "prov/rdm/ack.h"
 #include "prov/rdm/cwnd.h"
 #include "prov/verbs/dgram/ud_port.h"
+#include "prov/verbs/queue/ah.h"
 #include "rc_conn.h"
 #include "ud.h"
 #include "ud_wire.h"
@@ -90,19 +91,13 @@ struct vrb_ud_letter {
 	uint8_t data[UINT8_MAX];
 };
 
-/* How a peer is reached; shared by all peers that are reached so. */
-struct vrb_ud_path {
-	struct ibv_ah_attr attr;
-	struct ibv_ah *ah;
-};
-
 struct vrb_ud_conn {
 	struct ibv_qp qp; /* stands for the connection's queue pair */
 	struct vrb_rc_conn *conn;
-	uint32_t first;		  /* our first sequence number */
-	uint32_t to;		  /* the peer's number */
-	uint32_t qpn;		  /* the peer's queue pair */
-	struct vrb_ud_path *path; /* NULL until the first packet has arrived */
+	uint32_t first;		   /* our first sequence number */
+	uint32_t to;		   /* the peer's number */
+	uint32_t qpn;		   /* the peer's queue pair */
+	const struct vrb_ah *path; /* NULL until the first packet has arrived */
 	struct vrb_ud_letter *letter;
 	/* Packets to be sent again at that time in us, and how long the next ones wait. */
 	TAILQ_HEAD(, vrb_ud_tx) not_ready;
@@ -195,10 +190,10 @@ struct vrb_ud {
 	struct {
 		uint64_t since; /* in us: when `count` began to count */
 		uint32_t count;
-		struct vrb_ud_path path; /* of a host that no connection has a path to */
-		uint64_t index;		 /* the last packet in the send queue that uses it */
+		struct vrb_ah path; /* of a host that no connection has a path to */
+		uint64_t index;	    /* the last packet in the send queue that uses it */
 	} refused;
-	void *paths; /* tree of vrb_ud_path */
+	void *paths; /* tree of address handles */
 };
 
 static inline struct vrb_ud *vrb_ud_of(const struct vrb_ud_conn *ud)
@@ -215,7 +210,7 @@ void vrb_ud_pump(struct vrb_ud_conn *ud);
 /* Retransmits what is due. Returns false if the peer was given up. */
 bool vrb_ud_resend(struct vrb_ud_conn *ud);
 /* Sends a packet without a number, with its payload. Returns false if it counts as lost. */
-bool vrb_ud_put_bare(struct vrb_ud *all, const struct vrb_ud_path *path, uint32_t qpn,
+bool vrb_ud_put_bare(struct vrb_ud *all, const struct vrb_ah *path, uint32_t qpn,
 		     const struct vrb_ud_packet *packet);
 /* The same on a connection. */
 void vrb_ud_send_bare(struct vrb_ud_conn *ud, enum vrb_ud_kind kind, enum vrb_ud_reason reason);
@@ -277,9 +272,9 @@ int vrb_ud_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc);
 void vrb_ud_repost(struct vrb_ud *all);
 
 /* Paths (ud_path.c). */
-struct vrb_ud_path *vrb_ud_path_get(struct vrb_ud *all, const struct ibv_ah_attr *attr);
+const struct vrb_ah *vrb_ud_path_get(struct vrb_ud *all, const struct ibv_ah_attr *attr);
 /* Returns NULL if no connection has needed that path. */
-struct vrb_ud_path *vrb_ud_path_find(struct vrb_ud *all, const struct ibv_ah_attr *attr);
+const struct vrb_ah *vrb_ud_path_find(struct vrb_ud *all, const struct ibv_ah_attr *attr);
 void vrb_ud_paths_free(struct vrb_ud *all);
 
 #endif

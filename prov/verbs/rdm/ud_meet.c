@@ -136,7 +136,7 @@ void vrb_ud_decline(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event, co
 		.len = len,
 	};
 	struct vrb_ud *all = vrb_rc(ep)->ud;
-	const struct vrb_ud_path *path;
+	const struct vrb_ah *path;
 
 	path = all ? vrb_ud_path_get(all, &event->param.ud.ah_attr) : NULL;
 	if (path)

@@ -30,12 +30,12 @@ void vrb_ud_refused_free(struct vrb_ud *all)
  * Returns the way back to the sender of a packet, or NULL. Only one host without a connection is
  * answered at a time, as nobody limits how many of them there are.
  */
-static const struct vrb_ud_path *path_back(struct vrb_ud *all, const struct ibv_wc *wc,
-					   const struct vrb_ud_rx *rx)
+static const struct vrb_ah *path_back(struct vrb_ud *all, const struct ibv_wc *wc,
+				      const struct vrb_ud_rx *rx)
 {
 	struct vrb_domain *domain = vrb_rc_domain(all->ep);
 	struct ibv_ah_attr attr = { 0 };
-	const struct vrb_ud_path *known;
+	const struct vrb_ah *known;
 	struct ibv_wc copy = *wc;
 
 	/* The device does not tell where the packet came from. */
@@ -65,7 +65,7 @@ void vrb_ud_refuse(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb
 		.id = VRB_UD_UNKNOWN,
 		.words = { .next = packet->number, .echo = packet->order },
 	};
-	const struct vrb_ud_path *path;
+	const struct vrb_ah *path;
 
 	/* Nobody waits for an answer to the others. */
 	if (packet->kind < VRB_UD_NUMBERED || !may_refuse(all))

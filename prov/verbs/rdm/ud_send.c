@@ -47,7 +47,7 @@ static uint32_t sq_room(const struct vrb_ud *all)
 }
 
 /* Posts a packet to the device. Returns false if it counts as lost because there is no room. */
-static bool put_packet(struct vrb_ud *all, const struct vrb_ud_path *path, uint32_t qpn,
+static bool put_packet(struct vrb_ud *all, const struct vrb_ah *path, uint32_t qpn,
 		       struct ibv_sge sge, struct vrb_ud_tx *tx, bool report)
 {
 	bool is_inline = sge.length <= all->inline_max;
@@ -152,7 +152,7 @@ static struct vrb_ud_packet packet_to(const struct vrb_ud_conn *ud, enum vrb_ud_
 }
 
 /* A packet that the device does not take inline needs a buffer until it is sent. */
-bool vrb_ud_put_bare(struct vrb_ud *all, const struct vrb_ud_path *path, uint32_t qpn,
+bool vrb_ud_put_bare(struct vrb_ud *all, const struct vrb_ah *path, uint32_t qpn,
 		     const struct vrb_ud_packet *packet)
 {
 	uint8_t inlined[VRB_UD_HEAD_MAX] __attribute__((aligned(8)));

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Address handles, created when a path is first used. */
+#include <errno.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "ah.h"
+#include "prov/verbs/provider/err.h"
+#include "prov/verbs/provider/prov.h"
+
+/* Compares what distinguishes paths from one port: their hop limits are all the same. */
+static int ah_compare(const void *a, const void *b)
+{
+	const struct ibv_ah_attr *x = &((const struct vrb_ah *)a)->attr;
+	const struct ibv_ah_attr *y = &((const struct vrb_ah *)b)->attr;
+	int diff = memcmp(&x->grh.dgid, &y->grh.dgid, sizeof(x->grh.dgid));
+
+	if (!diff)
+		diff = (int)x->dlid - (int)y->dlid;
+	if (!diff)
+		diff = (int)x->grh.sgid_index - (int)y->grh.sgid_index;
+	if (!diff)
+		diff = (int)x->is_global - (int)y->is_global;
+	if (!diff)
+		diff = (int)x->sl - (int)y->sl;
+	return diff ? diff : (int)x->grh.traffic_class - (int)y->grh.traffic_class;
+}
+
+static void ah_free(void *node)
+{
+	struct vrb_ah *ah = node;
+
+	ibv_destroy_ah(ah->ah);
+	free(ah);
+}
+
+void vrb_ahs_fini(void **tree)
+{
+	tdestroy(*tree, ah_free);
+	*tree = NULL;
+}
+
+const struct vrb_ah *vrb_ah_find(void *const *tree, const struct ibv_ah_attr *attr)
+{
+	const struct vrb_ah wanted = { .attr = *attr };
+	struct vrb_ah **found = tfind(&wanted, tree, ah_compare);
+
+	return found ? *found : NULL;
+}
+
+static struct ibv_ah *ah_create(struct ibv_pd *pd, struct ibv_ah_attr attr)
+{
+	struct ibv_ah *ah;
+	int err;
+
+	errno = 0;
+	ah = ibv_create_ah(pd, &attr);
+	if (ah)
+		return ah;
+	err = -vrb_errno(errno);
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_AV, "ibv_create_ah: %s%s\n", strerror(err),
+		       vrb_remedy(err));
+	errno = err; /* the log may have changed it */
+	return NULL;
+}
+
+const struct vrb_ah *vrb_ah_get(void **tree, struct ibv_pd *pd, const struct ibv_ah_attr *attr)
+{
+	const struct vrb_ah *known = vrb_ah_find(tree, attr);
+	struct ibv_ah *handle;
+	struct vrb_ah *ah;
+
+	if (known)
+		return known;
+	handle = ah_create(pd, *attr);
+	if (!handle)
+		return NULL;
+	ah = malloc(sizeof(*ah));
+	if (ah) {
+		*ah = (struct vrb_ah){ .attr = *attr, .ah = handle };
+		if (tsearch(ah, tree, ah_compare))
+			return ah;
+		free(ah);
+	}
+	ibv_destroy_ah(handle);
+	errno = FI_ENOMEM;
+	return NULL;
+}

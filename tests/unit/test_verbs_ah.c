@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Address handles: one for each path, and none is left behind when creating one fails. */
+#include "unit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <rdma/fi_errno.h>
+#include "prov/verbs/queue/ah.h"
+#include "verbs_rig.h"
+
+static bool no_memory;
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+	return no_memory ? NULL : __real_malloc(size);
+}
+
+static struct ibv_ah_attr any_path(void)
+{
+	struct ibv_ah_attr attr = { .is_global = 1, .dlid = 2, .sl = 3, .port_num = 1 };
+
+	attr.grh.dgid.raw[15] = 4;
+	attr.grh.sgid_index = 5;
+	attr.grh.traffic_class = 6;
+	return attr;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	fake_reset();
+	no_memory = false;
+	return 0;
+}
+
+static void test_shared(void **state)
+{
+	struct ibv_ah_attr attr = any_path();
+	const struct vrb_ah *first, *second;
+	struct ibv_pd pd = { 0 };
+	void *tree = NULL;
+
+	(void)state;
+	assert_null(vrb_ah_find(&tree, &attr));
+	first = vrb_ah_get(&tree, &pd, &attr);
+	assert_non_null(first);
+	assert_ptr_equal(first->ah->pd, &pd);
+	assert_int_equal(first->attr.dlid, 2);
+	assert_ptr_equal(vrb_ah_find(&tree, &attr), first);
+	attr.grh.flow_label = 1;
+	second = vrb_ah_get(&tree, &pd, &attr);
+	assert_ptr_equal(second, first);
+	assert_int_equal(fake.ahs_made, 1);
+	vrb_ahs_fini(&tree);
+	assert_null(tree);
+	assert_int_equal(fake.ahs, 0);
+}
+
+static void test_distinct(void **state)
+{
+	struct ibv_ah_attr attr[] = { any_path(), any_path(), any_path(), any_path(),
+				      any_path(), any_path(), any_path() };
+	size_t count = sizeof(attr) / sizeof(attr[0]), i, round;
+	struct ibv_pd pd = { 0 };
+	void *tree = NULL;
+
+	(void)state;
+	attr[1].dlid++;
+	attr[2].sl++;
+	attr[3].is_global = 0;
+	attr[4].grh.dgid.raw[0]++;
+	attr[5].grh.sgid_index++;
+	attr[6].grh.traffic_class++;
+	for (round = 0; round < 2; round++)
+		for (i = 0; i < count; i++)
+			assert_non_null(vrb_ah_get(&tree, &pd, attr + i));
+	assert_int_equal(fake.ahs_made, count);
+	vrb_ahs_fini(&tree);
+	assert_int_equal(fake.ahs, 0);
+}
+
+static void test_failures(void **state)
+{
+	struct ibv_ah_attr attr = any_path();
+	struct ibv_pd pd = { 0 };
+	void *tree = NULL;
+
+	(void)state;
+	fake.fail_at = fake.calls + 1;
+	fake.fail_errno = errno = ENOMEM;
+	assert_null(vrb_ah_get(&tree, &pd, &attr));
+	assert_int_equal(errno, FI_ENOMEM);
+	fake.fail_at = 0;
+	no_memory = true;
+	assert_null(vrb_ah_get(&tree, &pd, &attr));
+	no_memory = false;
+	assert_int_equal(errno, FI_ENOMEM);
+	assert_int_equal(fake.ahs, 0);
+	assert_null(tree);
+	assert_non_null(vrb_ah_get(&tree, &pd, &attr));
+	vrb_ahs_fini(&tree);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_shared, setup),
+		cmocka_unit_test_setup(test_distinct, setup),
+		cmocka_unit_test_setup(test_failures, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
