@@ -40,6 +40,8 @@ function text(t, all)
 	while ((t = token()) != ")" && t != "}" && t != "")
 		if (t ~ /^"/)
 			all = all unquote(t)
+		else if (t in reasons)
+			all = all reasons[t]
 		else if (t == "PROVDLDIR")
 			all = all "$libdir/libfabric"
 		else if (t != ",")
@@ -76,8 +78,8 @@ function row(t, name, def, min, max, type, doc)
 		name = word()
 		type = "FI_PARAM_" word()
 		def = word()
-		max = number(word())
-		doc = text()
+		doc = unquote(word()) "; no effect, " text()
+		max = number(type == "FI_PARAM_INT" ? "INT_MAX" : "LONG_MAX")
 		if (type == "FI_PARAM_BOOL")
 			add(name, types[type], doc " (default: " (def + 0 ? "yes" : "no") ")")
 		else
@@ -141,6 +143,8 @@ FILENAME ~ /\.c$/ {
 		table = 1
 	else if (/^}/)
 		table = 0
+	else if (/^#define [A-Z_]+ +"/) # a reason that several rows share
+		reasons[$2] = unquote(substr($0, index($0, "\"")))
 	else if (table)
 		source = source " " $0
 	next
