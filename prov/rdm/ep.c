@@ -406,17 +406,17 @@ static int ep_setname(fid_t fid, void *addr, size_t len)
 	struct sockaddr_storage ss;
 	int ret;
 
+	if (ep->enabled || ep->dead)
+		return ofi_refuse(
+			prov, FI_LOG_EP_CTRL, -FI_EOPBADSTATE,
+			"fi_setname: endpoint %p is enabled; call fi_setname before fi_enable\n",
+			(void *)ep);
 	if (ep->info->addr_format == FI_ADDR_EFA)
 		return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EOPNOTSUPP,
 				  "fi_setname: the device chooses the names of its queue pairs\n");
 	ret = ofi_name_in(prov, "fi_setname", ep->info->addr_format, addr, len, &ss);
 	if (ret)
 		return ret;
-	if (ep->enabled || ep->dead)
-		return ofi_refuse(
-			prov, FI_LOG_EP_CTRL, -FI_EOPBADSTATE,
-			"fi_setname: endpoint %p is enabled; call fi_setname before fi_enable\n",
-			(void *)ep);
 	ofi_name_keep_host(&ss, &ep->self.sa);
 	return ep->proto.xport.ops->setname(ep, &ss);
 }

@@ -200,15 +200,11 @@ static void settle(uint64_t most)
 	}
 }
 
-static void run_schedule(uint64_t seed)
+static void run_schedule(uint64_t seed, const struct ud_net_params *params)
 {
-	struct ud_net_params params = { .loss = seed % 3 * 50,
-					.duplicates = seed % 5 * 20,
-					.delayed = seed % 4 * 200,
-					.no_inline = seed % 2 };
 	unsigned int i, rounds;
 
-	ud_net_begin(seed, &params);
+	ud_net_begin(seed, params);
 	join_all();
 	for (rounds = 0; !all_done() && rounds < 1000000; rounds++) {
 		i = ud_net_any(FLOWS);
@@ -225,14 +221,41 @@ static void run_schedule(uint64_t seed)
 	ud_net_end();
 }
 
-static void schedules(void **state)
+static uint64_t seeds(void)
 {
 	const char *wanted = getenv("WEFT_SEEDS");
-	uint64_t seed, count = wanted ? strtoull(wanted, NULL, 10) : 60;
+
+	return wanted ? strtoull(wanted, NULL, 10) : 60;
+}
+
+static void schedules(void **state)
+{
+	struct ud_net_params params = { 0 };
+	uint64_t seed, count = seeds();
 
 	(void)state;
-	for (seed = 1; seed <= count; seed++)
-		run_schedule(seed);
+	for (seed = 1; seed <= count; seed++) {
+		params.loss = seed % 3 * 50;
+		params.duplicates = seed % 5 * 20;
+		params.delayed = seed % 4 * 200;
+		params.no_inline = seed % 2;
+		run_schedule(seed, &params);
+	}
+}
+
+/* The same on queue pairs that lose nothing, and have no order. */
+static void srd_schedules(void **state)
+{
+	struct ud_net_params params = { .srd = true };
+	uint64_t seed, count = seeds();
+
+	(void)state;
+	for (seed = 1; seed <= count; seed++) {
+		params.unready = seed % 3 * 50;
+		params.delayed = seed % 4 * 300;
+		params.no_inline = seed % 2;
+		run_schedule(seed, &params);
+	}
 }
 
 /* One connection, between nodes 0 and 1. */
@@ -548,10 +571,136 @@ static void a_stopped_peer_is_waited_for(void **state)
 	assert_int_equal(counts[IBV_WC_SUCCESS], 2);
 }
 
+/* Polls a node's messages, for which it has no buffers any more. */
+static unsigned int receive(unsigned int at, struct vrb_rdm_rx **rxs)
+{
+	unsigned int i, count = 0;
+	struct ibv_wc wc;
+
+	for (i = 0; i < 5000; i++) {
+		ud_net_pass(200);
+		for (; ud_net_poll(at, &wc); count++)
+			rxs[count] = (struct vrb_rdm_rx *)(uintptr_t)(wc.wr_id &
+								      ~(uint64_t)VRB_RDM_RX_BIT);
+		while (ud_net_poll(!at, &wc))
+			assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	}
+	return count;
+}
+
+/* Messages that complete a gap are acknowledged, whether or not there are buffers for them. */
+static void the_end_comes_after_the_messages(void **state)
+{
+	enum { LATE = 7 };
+	const struct ud_net_params none = { .loss = 1000 };
+	struct vrb_rdm_rx *rxs[UD_BUFFERS];
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < UD_BUFFERS - 2; i++)
+		send_one(active);
+	assert_int_equal(receive(1, rxs), UD_BUFFERS - 2);
+	ud_net_set(&none);
+	send_one(active);
+	ud_net_set(&calm);
+	for (i = 0; i < 1 + LATE; i++)
+		send_one(active);
+	assert_int_equal(receive(1, rxs + UD_BUFFERS - 2), 2);
+	ud_net_close(active);
+	active = NULL;
+	assert_int_equal(receive(1, rxs + UD_BUFFERS), 0);
+	assert_int_equal(passive->endings, 0);
+	for (i = 0; i < LATE; i++)
+		ud_net_repost(1, rxs[i]);
+	assert_int_equal(receive(1, rxs), LATE);
+	assert_int_equal(passive->endings, 1);
+	assert_int_equal(passive->err, FI_ECONNRESET);
+}
+
+static int begin_srd(void **state)
+{
+	const struct ud_net_params srd = { .srd = true };
+
+	(void)state;
+	ud_net_begin(7, &srd);
+	ud_net_join(0, 1, &active, &passive);
+	return 0;
+}
+
+static void gone(enum ibv_wc_status status, int err)
+{
+	const struct ud_net_params failing = { .error = status };
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+
+	exchange();
+	ud_net_set(&failing);
+	send_one(active);
+	send_one(active);
+	watch(1000, counts);
+	assert_int_equal(active->endings, 1);
+	assert_int_equal(active->err, err);
+	assert_int_equal(counts[IBV_WC_RETRY_EXC_ERR], 1);
+	assert_int_equal(counts[IBV_WC_WR_FLUSH_ERR], 1);
+}
+
+static void a_receiver_that_is_gone_is_told_at_once(void **state)
+{
+	(void)state;
+	gone(IBV_WC_REM_INV_RD_REQ_ERR, FI_ECONNRESET);
+}
+
+static void a_host_that_does_not_answer_is_told_at_once(void **state)
+{
+	(void)state;
+	gone(IBV_WC_RESP_TIMEOUT_ERR, FI_ETIMEDOUT);
+}
+
+/* Short packets, too, which the device takes inline. */
+static void a_packet_that_fails_locally_is_sent_again(void **state)
+{
+	const struct ud_net_params failing = { .error = IBV_WC_LOC_QP_OP_ERR };
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+
+	(void)state;
+	exchange();
+	ud_net_set(&failing);
+	send_one(active);
+	watch(10000, counts);
+	ud_net_set(&calm);
+	watch(1000000, counts);
+	assert_int_equal(active->endings, 0);
+	assert_int_equal(counts[IBV_WC_SUCCESS], 2);
+}
+
+static void waits_for_a_receiver_are_doubled_and_capped(void **state)
+{
+	const struct ud_net_params unready = { .unready = 1000 };
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+	uint64_t first;
+
+	(void)state;
+	exchange();
+	ud_net_set(&unready);
+	send_one(active);
+	watch(1, counts);
+	first = active->rc.ud->ready_wait;
+	assert_in_range(first, 40, 120);
+	watch(400, counts);
+	assert_in_range(active->rc.ud->ready_wait, 2 * first, 4 * first);
+	watch(100000, counts);
+	assert_int_equal(active->rc.ud->ready_wait, 10000);
+	assert_int_equal(active->endings + counts[IBV_WC_SUCCESS], 0);
+	ud_net_set(&calm);
+	watch(11000, counts);
+	assert_int_equal(counts[IBV_WC_SUCCESS], 2);
+	assert_int_equal(active->rc.ud->ready_wait, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(schedules),
+		cmocka_unit_test(srd_schedules),
 		cmocka_unit_test_setup_teardown(a_peer_that_has_forgotten_says_so, begin, end),
 		cmocka_unit_test_setup_teardown(an_end_is_repeated, begin, end),
 		cmocka_unit_test_setup_teardown(a_refusal_has_to_know_everything, begin, end),
@@ -563,6 +712,15 @@ int main(void)
 						end),
 		cmocka_unit_test_setup_teardown(a_silent_host_is_given_up, begin, end),
 		cmocka_unit_test_setup_teardown(a_stopped_peer_is_waited_for, begin, end),
+		cmocka_unit_test_setup_teardown(the_end_comes_after_the_messages, begin, end),
+		cmocka_unit_test_setup_teardown(a_receiver_that_is_gone_is_told_at_once, begin_srd,
+						end),
+		cmocka_unit_test_setup_teardown(a_host_that_does_not_answer_is_told_at_once,
+						begin_srd, end),
+		cmocka_unit_test_setup_teardown(a_packet_that_fails_locally_is_sent_again,
+						begin_srd, end),
+		cmocka_unit_test_setup_teardown(waits_for_a_receiver_are_doubled_and_capped,
+						begin_srd, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

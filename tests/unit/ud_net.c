@@ -138,10 +138,18 @@ static void send_packet(const struct packet *packet)
 		put_on_wire(packet);
 }
 
+/* Returns what an SRD queue pair reports of a packet. */
+static enum ibv_wc_status fate(void)
+{
+	if (!net.params.srd || net.params.error)
+		return net.params.error;
+	return happens(net.params.unready) ? IBV_WC_RNR_RETRY_EXC_ERR : IBV_WC_SUCCESS;
+}
+
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct packet packet = { .from = qp->qp_num - UD_QPN, .qpn = qp->qp_num };
-	const struct ibv_wc wc = { .wr_id = wr->wr_id, .opcode = IBV_WC_SEND };
+	const struct ibv_wc wc = { .wr_id = wr->wr_id, .status = fate(), .opcode = IBV_WC_SEND };
 	const struct ibv_ah *ah = wr->wr.ud.ah;
 
 	*bad = wr;
@@ -151,8 +159,9 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 	packet.len = wr->sg_list->length;
 	must(packet.len <= PACKET);
 	memcpy(packet.bytes, (void *)(uintptr_t)wr->sg_list->addr, packet.len);
-	if (packet.to == UD_STRANGER || wr->wr.ud.remote_qpn == UD_QPN + packet.to)
+	if (!wc.status && (packet.to == UD_STRANGER || wr->wr.ud.remote_qpn == UD_QPN + packet.to))
 		send_packet(&packet);
+	must(wr->send_flags & IBV_SEND_SIGNALED || !net.params.srd);
 	if (wr->send_flags & IBV_SEND_SIGNALED)
 		push_wc(device_of(qp), &wc);
 	return 0;
@@ -176,10 +185,17 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 static int poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 {
 	struct device *device = (struct device *)((char *)cq - offsetof(struct device, cq));
-	int n = 0;
+	struct ibv_wc first;
+	int n = 0, other;
 
 	while (n < count && device->wc_tail != device->wc_head)
 		wc[n++] = device->wcs[device->wc_tail++ % (SENDS + RECVS)];
+	if (net.params.srd && n > 1) {
+		other = (int)ud_net_any((uint32_t)n);
+		first = wc[0];
+		wc[0] = wc[other];
+		wc[other] = first;
+	}
 	return n;
 }
 
@@ -194,22 +210,21 @@ static void arrive(const struct packet *packet)
 {
 	struct device *device = &devices[packet->to];
 	struct ibv_wc wc = { .opcode = IBV_WC_RECV, .src_qp = packet->qpn };
+	uint32_t at, head = net.params.srd ? 0 : VRB_UD_GRH;
+	struct ibv_grh grh = { .hop_limit = 1 };
 	const struct ibv_sge *sge;
-	struct ibv_grh *grh;
-	uint32_t at;
 
 	if (device->recv_head == device->recv_tail)
 		return;
 	at = device->recv_tail++ % RECVS;
 	sge = &device->sges[at];
-	grh = (struct ibv_grh *)(uintptr_t)sge->addr;
-	memset(grh, 0, sizeof(*grh));
-	grh->sgid.raw[15] = (uint8_t)packet->from;
+	grh.sgid.raw[15] = (uint8_t)packet->from;
+	memcpy((void *)(uintptr_t)sge->addr, &grh, head);
 	wc.wr_id = device->recvs[at].wr_id;
-	wc.byte_len = (uint32_t)packet->len + VRB_UD_GRH;
+	wc.byte_len = (uint32_t)packet->len + head;
 	wc.status = wc.byte_len > sge->length ? IBV_WC_LOC_LEN_ERR : IBV_WC_SUCCESS;
 	if (!wc.status)
-		memcpy(grh + 1, packet->bytes, packet->len);
+		memcpy((void *)(uintptr_t)(sge->addr + head), packet->bytes, packet->len);
 	push_wc(device, &wc);
 }
 
@@ -352,8 +367,10 @@ static const struct vrb_ud_calls calls = {
 	.lost = ep_lost,
 	.wake = ep_wake,
 };
+static const struct vrb_params srd_params = { .max_timeout = 10000 };
 static const struct vrb_kind kind = { .sizes = &vrb_params, .has_ip = true };
-static struct vrb_fabric fabric = { .kind = &kind };
+static const struct vrb_kind srd_kind = { .sizes = &srd_params, .srd = ibv_create_qp };
+static struct vrb_fabric fabric = { .kind = &kind }, srd_fabric = { .kind = &srd_kind };
 
 /* Endpoints. */
 
@@ -398,7 +415,8 @@ static void node_open(unsigned int at)
 	net.opening = at;
 	devices[at].recv_head = devices[at].recv_tail = 0;
 	devices[at].wc_head = devices[at].wc_tail = 0;
-	node->domain.fabric = &fabric;
+	node->domain.fabric = net.params.srd ? &srd_fabric : &fabric;
+	node->domain.unordered = net.params.srd;
 	node->domain.attr.max_qp_wr = 4096;
 	node->domain.ctx = &net.ctx;
 	node->domain.pd = &net.pd;
@@ -417,7 +435,10 @@ static void node_open(unsigned int at)
 
 void ud_net_set(const struct ud_net_params *params)
 {
+	bool srd = net.params.srd;
+
 	net.params = *params;
+	net.params.srd = srd;
 }
 
 void ud_net_begin(uint64_t seed, const struct ud_net_params *params)
@@ -519,8 +540,10 @@ static void tell(struct ud_conn *from, struct ud_conn *to, enum rdma_cm_event_ty
 {
 	uint8_t wire[64];
 	struct rdma_cm_id id = { .context = NULL };
-	struct rdma_cm_event event = { .event = type, .id = &id };
+	struct rdma_cm_event event = { .event = type, .id = net.params.srd ? NULL : &id };
 
+	/* SRD queue pairs have no connection manager: letters come from the queue pair itself. */
+	event.param.ud.qp_num = UD_QPN + (uint32_t)(from->node - ud_nodes);
 	event.param.ud.private_data = wire;
 	event.param.ud.private_data_len = vrb_ud_say(&from->rc, wire, vrb_cm_pack(wire, "a", 1));
 	event.param.ud.ah_attr.is_global = 1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Endpoints on unreliable datagrams, joined by a network of fake UD queue pairs that loses,
- * duplicates and delays packets as a seed decides. The test moves the clock. A connection is made
+ * duplicates and delays packets as a seed decides. With SRD queue pairs nothing is lost, completions
+ * have no order, and receivers are not ready, or gone. The test moves the clock. A connection is made
  * with the words that the connection manager would carry.
  */
 #ifndef UD_NET_H
@@ -44,6 +45,9 @@ struct ud_conn {
 struct ud_net_params {
 	uint32_t loss, duplicates, delayed;
 	bool no_inline;
+	bool srd;		  /* constant */
+	uint32_t unready;	  /* SRD: packets in a thousand whose receiver is not ready */
+	enum ibv_wc_status error; /* SRD: of all packets, if it is not 0 */
 	void (*silent)(struct ud_conn *conn); /* NULL: the peer's host is heard */
 };
 

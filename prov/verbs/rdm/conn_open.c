@@ -30,6 +30,7 @@
 #define ATTEMPT_MS     1000 /* time until an outstanding request is no longer counted */
 #define DRAIN_MS       100  /* time until a connection that does not drain is resumed */
 #define PROVE_MS       5000 /* with a job secret: time for the first packet of an accepted peer */
+#define ENABLE_MS      10 /* a timer that fi_enable has set waits until the call is over */
 #define BACKOFF_MS     20
 #define BACKOFF_MAX_MS 1000
 
@@ -47,6 +48,8 @@ static void tick_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *tick)
 	if (ep->enabled && !ep->closing) {
 		vrb_rdm_poll_all(ep);
 		vrb_rdm_conn_tick(ep);
+	} else if (!ep->closing) {
+		vrb_rdm_conn_wake(ep, ENABLE_MS);
 	}
 	vrb_rdm_conn_defer_free(ep, &dead_conns);
 }

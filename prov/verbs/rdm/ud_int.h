@@ -107,6 +107,8 @@ struct vrb_ud_conn {
 	bool over;   /* the peer has ended the connection, or was told that it has ended */
 	bool broken; /* what is posted fails */
 	bool told;   /* `ended` was called */
+	bool cut;    /* the peer has violated the protocol: what it has sent is dropped */
+	int end_err; /* what `ended` is called with once nothing is stalled; 0: it has not ended */
 	enum vrb_ud_reason reason; /* that the peer was told, if it is over */
 	bool is_refused;	   /* the packet with the number `refused` was not carried out */
 	uint32_t refused;
@@ -243,9 +245,12 @@ void vrb_ud_tell(struct vrb_ud_conn *ud, int err);
 /* Sends a packet, or sends it again. */
 void vrb_ud_transmit(struct vrb_ud_conn *ud, struct vrb_ud_tx *tx);
 
-/* Receivers that are not ready (ud_ready.c). */
-/* The receiver was not ready for the packet of that work request: it is sent again later. */
-void vrb_ud_not_ready(struct vrb_ud *all, uint64_t index);
+/* Packets that the device does not deliver (ud_ready.c). */
+/*
+ * The packet of that work request was not delivered. It is sent again later if its receiver was not
+ * ready; the connection is over if the device says that there is no receiver.
+ */
+void vrb_ud_undelivered(struct vrb_ud *all, uint64_t index, enum ibv_wc_status status);
 /* Sends these packets again if it is time to. */
 void vrb_ud_send_not_ready(struct vrb_ud_conn *ud);
 

@@ -156,6 +156,13 @@ static void run_timers(struct vrb_ud *all)
 	}
 }
 
+static void packet_left(struct vrb_ud *all, const struct ibv_wc *wc)
+{
+	if (wc->status != IBV_WC_SUCCESS)
+		vrb_ud_undelivered(all, wc->wr_id >> 1, wc->status);
+	vrb_ud_sent(all, wc->wr_id >> 1);
+}
+
 static int poll_device(struct vrb_ud *all)
 {
 	struct ibv_wc wc[BATCH];
@@ -166,10 +173,8 @@ static int poll_device(struct vrb_ud *all)
 		all->last = all->now = vrb_ud_clock();
 	}
 	for (i = 0; i < n; i++) {
-		if (wc[i].wr_id & 1 && wc[i].status == IBV_WC_RNR_RETRY_EXC_ERR)
-			vrb_ud_not_ready(all, wc[i].wr_id >> 1);
 		if (wc[i].wr_id & 1)
-			vrb_ud_sent(all, wc[i].wr_id >> 1);
+			packet_left(all, &wc[i]);
 		else
 			vrb_ud_arrived(all, &wc[i]);
 	}

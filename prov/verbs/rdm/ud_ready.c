@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Packets whose receiver was not ready: a reliable device reports that it has not delivered them,
- * and they are sent again after a wait.
+ * Packets that a reliable device has not delivered, as it reports: those whose receiver was not
+ * ready are sent again after a wait, and a receiver that is gone ends its connection.
  */
 #include <stdlib.h>
+#include <rdma/fi_errno.h>
 #include "prov/verbs/discovery/kind.h"
 #include "prov/verbs/provider/prov.h"
 #include "ud_int.h"
@@ -25,14 +26,12 @@ static uint64_t longest_wait(const struct vrb_ud *all)
 	return (uint64_t)vrb_rc_domain(all->ep)->fabric->kind->sizes->max_timeout;
 }
 
-void vrb_ud_not_ready(struct vrb_ud *all, uint64_t index)
+static void not_ready(struct vrb_ud *all, struct vrb_ud_tx *tx)
 {
-	struct vrb_ud_tx *tx = index < all->sq_head ? all->sq[index % VRB_UD_SQ] : NULL;
-	struct vrb_ud_conn *ud;
+	struct vrb_ud_conn *ud = tx->ud;
 
-	if (!tx || tx->done || tx->not_ready || !tx->ud)
+	if (tx->not_ready)
 		return;
-	ud = tx->ud;
 	if (TAILQ_EMPTY(&ud->not_ready)) {
 		ud->ready_wait = ud->ready_wait ? 2 * ud->ready_wait : wait_new(all);
 		if (ud->ready_wait > longest_wait(all))
@@ -42,6 +41,37 @@ void vrb_ud_not_ready(struct vrb_ud *all, uint64_t index)
 	tx->not_ready = true;
 	TAILQ_INSERT_TAIL(&ud->not_ready, tx, link);
 	vrb_ud_watch(ud);
+}
+
+static void receiver_gone(struct vrb_ud_conn *ud, int err)
+{
+	vrb_ud_fail(ud, IBV_WC_RETRY_EXC_ERR);
+	vrb_ud_tell(ud, err);
+}
+
+/* These are the statuses of libefa. A packet with another one counts as lost. */
+void vrb_ud_undelivered(struct vrb_ud *all, uint64_t index, enum ibv_wc_status status)
+{
+	struct vrb_ud_tx *tx = NULL;
+
+	if (index >= all->sq_tail && index < all->sq_head)
+		tx = all->sq[index % VRB_UD_SQ];
+	if (!tx || tx->done || !tx->ud)
+		return;
+	switch (status) {
+	case IBV_WC_RNR_RETRY_EXC_ERR:
+		not_ready(all, tx);
+		break;
+	case IBV_WC_REM_INV_RD_REQ_ERR: /* there is no such queue pair */
+	case IBV_WC_REM_ABORT_ERR:
+		receiver_gone(tx->ud, FI_ECONNRESET);
+		break;
+	case IBV_WC_RESP_TIMEOUT_ERR:
+		receiver_gone(tx->ud, FI_ETIMEDOUT);
+		break;
+	default:
+		break;
+	}
 }
 
 /* These transmissions have never arrived, so they keep their numbers. */

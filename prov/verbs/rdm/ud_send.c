@@ -68,7 +68,8 @@ static bool put_packet(struct vrb_ud *all, const struct vrb_ah *path, uint32_t q
 	}
 	if (wr.send_flags & IBV_SEND_SIGNALED)
 		all->sq_reports = all->sq_head + 1;
-	tx = is_inline ? NULL : tx;
+	/* A device that reports each packet may report that this one was not delivered. */
+	tx = is_inline && !all->unordered ? NULL : tx;
 	all->sq[all->sq_head++ % VRB_UD_SQ] = tx;
 	if (tx)
 		tx->posted++;
