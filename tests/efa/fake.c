@@ -6,11 +6,16 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <infiniband/efadv.h>
 #include <infiniband/verbs.h>
 
@@ -26,8 +31,13 @@ enum {
 	GRH = 40,
 	SRD_MAX = 64,
 	HELD_MAX = 8,
-	REFUSED_MAX = 64
+	REFUSED_MAX = 64,
+	PAGE = 4096,
+	NUMBERS = 65536
 };
+
+/* Where the processes of a host tell each other which SRD queue pairs exist. */
+#define REGISTRY "/weft-fake-efa"
 
 /* Those of the device's driver, the same for all devices. */
 static int (*real_query_port)(struct ibv_context *, uint8_t, struct ibv_port_attr *, size_t);
@@ -70,14 +80,15 @@ static int fake_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_por
 
 /*
  * SRD queue pairs are UD queue pairs of the device. The network header that the device puts before
- * each packet goes elsewhere; packets leave in any order, and for some the receiver is not ready.
+ * each packet goes elsewhere; packets leave in any order, and for some the receiver is not ready, or
+ * gone.
  */
 static struct {
 	struct ibv_qp *qp;
 	struct ibv_mr *spill;
 	struct ibv_send_wr *held[HELD_MAX]; /* posted later */
 	int held_count;
-	uint64_t refused[REFUSED_MAX]; /* reported without being sent */
+	struct ibv_wc refused[REFUSED_MAX]; /* reported without being sent */
 	int refused_count;
 	unsigned int seed;
 } srds[SRD_MAX];
@@ -90,6 +101,60 @@ static int srd_of_number(uint32_t number)
 		if (srds[i].qp && srds[i].qp->qp_num == number)
 			return i;
 	return -1;
+}
+
+/* The host's queue pairs, by their numbers. */
+struct entry {
+	uint32_t number;
+	pid_t pid; /* 0: the queue pair is gone */
+	int room;  /* receives that are posted, less packets on their way; atomic */
+};
+
+static struct entry *registry;
+
+static void open_registry(void)
+{
+	int fd;
+
+	if (registry)
+		return;
+	/* Other users have queue pairs, too. */
+	fd = shm_open(REGISTRY, O_RDWR | O_CREAT, 0666);
+	if (fd < 0 || ftruncate(fd, NUMBERS * sizeof(*registry)))
+		abort();
+	fchmod(fd, 0666);
+	registry =
+		mmap(NULL, NUMBERS * sizeof(*registry), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (registry == MAP_FAILED)
+		abort();
+	close(fd);
+}
+
+static struct entry *entry_of(uint32_t number)
+{
+	return &registry[number % NUMBERS];
+}
+
+static void enlist(uint32_t number, pid_t pid)
+{
+	*entry_of(number) = (struct entry){ .number = number, .pid = pid };
+}
+
+/* Returns what is reported of a packet. A queue pair of another host counts as there. */
+static enum ibv_wc_status fate(uint32_t to, unsigned int *seed)
+{
+	struct entry *entry = entry_of(to);
+
+	if (entry->number != to)
+		return IBV_WC_SUCCESS;
+	if (!entry->pid || (kill(entry->pid, 0) && errno == ESRCH))
+		return IBV_WC_REM_INV_RD_REQ_ERR;
+	if (rand_r(seed) % 50 == 0)
+		return IBV_WC_RNR_RETRY_EXC_ERR;
+	if (__atomic_fetch_sub(&entry->room, 1, __ATOMIC_RELAXED) > 0)
+		return IBV_WC_SUCCESS;
+	__atomic_add_fetch(&entry->room, 1, __ATOMIC_RELAXED);
+	return IBV_WC_RNR_RETRY_EXC_ERR;
 }
 
 static int fake_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
@@ -114,6 +179,7 @@ static int fake_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_
 			*bad = wr;
 			return err;
 		}
+		__atomic_add_fetch(&entry_of(qp->qp_num)->room, 1, __ATOMIC_RELAXED);
 	}
 	return 0;
 }
@@ -156,10 +222,13 @@ static void post_held(int i)
 
 static void srd_send(int i, struct ibv_send_wr *wr)
 {
+	struct ibv_wc wc = { .wr_id = wr->wr_id, .qp_num = srds[i].qp->qp_num };
+
 	pthread_mutex_lock(&lock);
 	wr->send_flags |= IBV_SEND_SIGNALED;
-	if (rand_r(&srds[i].seed) % 50 == 0 && srds[i].refused_count < REFUSED_MAX) {
-		srds[i].refused[srds[i].refused_count++] = wr->wr_id;
+	wc.status = fate(wr->wr.ud.remote_qpn, &srds[i].seed);
+	if (wc.status && srds[i].refused_count < REFUSED_MAX) {
+		srds[i].refused[srds[i].refused_count++] = wc;
 	} else {
 		srds[i].held[srds[i].held_count++] = wr_copy(wr);
 		if (srds[i].held_count == HELD_MAX || rand_r(&srds[i].seed) % 3 == 0)
@@ -168,7 +237,7 @@ static void srd_send(int i, struct ibv_send_wr *wr)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Posts what is held, and reports packets whose receiver was not ready. */
+/* Posts what is held, and reports packets whose receiver was not ready, or is gone. */
 static int srd_poll(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 {
 	int i, n = 0;
@@ -179,11 +248,7 @@ static int srd_poll(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 			continue;
 		post_held(i);
 		while (n < count && srds[i].refused_count)
-			wc[n++] = (struct ibv_wc){
-				.wr_id = srds[i].refused[--srds[i].refused_count],
-				.status = IBV_WC_RNR_RETRY_EXC_ERR,
-				.qp_num = srds[i].qp->qp_num,
-			};
+			wc[n++] = srds[i].refused[--srds[i].refused_count];
 	}
 	pthread_mutex_unlock(&lock);
 	return n;
@@ -343,6 +408,7 @@ struct ibv_qp *efadv_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_at
 					 .cap = ex->cap,
 					 .qp_type = IBV_QPT_UD };
 	struct ibv_qp *qp;
+	void *spill;
 	int i;
 
 	(void)ctx;
@@ -361,9 +427,13 @@ struct ibv_qp *efadv_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_at
 		;
 	if (i == SRD_MAX)
 		abort();
-	srds[i].spill = real_reg(ex->pd, calloc(1, GRH), GRH, IBV_ACCESS_LOCAL_WRITE);
+	/* A page of its own: it may not be copied to a child. */
+	spill = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	srds[i].spill = real_reg(ex->pd, spill, PAGE, IBV_ACCESS_LOCAL_WRITE);
 	if (!srds[i].spill)
 		abort();
+	open_registry();
+	enlist(qp->qp_num, getpid());
 	srds[i].held_count = srds[i].refused_count = 0;
 	srds[i].seed = (unsigned int)i + 1;
 	srds[i].qp = qp;
@@ -382,11 +452,12 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 		return call(qp);
 	pthread_mutex_lock(&lock);
 	post_held(i);
+	enlist(qp->qp_num, 0);
 	err = call(qp);
 	srds[i].qp = NULL;
 	spill = srds[i].spill->addr;
 	dereg(srds[i].spill);
-	free(spill);
+	munmap(spill, PAGE);
 	pthread_mutex_unlock(&lock);
 	return err;
 }

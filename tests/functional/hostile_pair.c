@@ -471,11 +471,11 @@ static void run_newcomer(struct child *parent, void *arg)
 		unsigned int failed = 0;
 
 		node_trecv(&node, &echo, sizeof(echo), PAIR_NEW_TAG, NULL);
-		node_tsend(&node, &node.name, sizeof(node.name), node_know(&node, &names[i]),
+		node_tsend(&node, &node.name.in, sizeof(node.name.in), node_know(&node, &names[i]),
 			   PAIR_NEW_TAG);
 		node_reap(&node, 2, &failed);
 		EQUAL(failed, 0);
-		EQUAL(echo.sin_port, node.name.sin_port);
+		EQUAL(echo.sin_port, node.name.in.sin_port);
 	}
 	child_say(parent, "i", 1);
 	node_close(&node);

@@ -22,7 +22,7 @@ static void serve(struct child *parent, void *arg)
 	(void)arg;
 	setenv("FI_VERBS_MAX_CONN", "16", 1);
 	node_open(&node, NULL);
-	child_say(parent, &node.name, sizeof(node.name));
+	child_say(parent, &node.name.in, sizeof(node.name.in));
 	for (i = 0; i < 2; i++) {
 		node_trecv(&node, &words[i], sizeof(words[i]), TAG, NULL);
 		node_wait(&node);

@@ -33,7 +33,7 @@ static fi_addr_t begin(struct node *node)
 	struct sockaddr_in peer = { .sin_family = AF_INET };
 
 	node_open(node, SERVICE);
-	peer.sin_port = node->name.sin_port;
+	peer.sin_port = node->name.in.sin_port;
 	EQUAL(inet_pton(AF_INET, need_env("WEFT_PEER_ADDRS"), &peer.sin_addr), 1);
 	return node_know(node, &peer);
 }

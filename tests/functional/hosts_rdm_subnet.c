@@ -47,7 +47,7 @@ static fi_addr_t begin(struct node *node)
 	node_open(node, SERVICE);
 	CHECK(!strcmp(node->info->domain_attr->name, DEVICE));
 	snprintf(addr, sizeof(addr), "10.77.0.%d", 101 - atoi(need_env("WEFT_GUEST")));
-	peer.sin_port = node->name.sin_port;
+	peer.sin_port = node->name.in.sin_port;
 	EQUAL(inet_pton(AF_INET, addr, &peer.sin_addr), 1);
 	return node_know(node, &peer);
 }

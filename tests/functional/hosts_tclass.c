@@ -229,7 +229,7 @@ static fi_addr_t begin_rdm(struct node *node, const char *service)
 	struct sockaddr_in peer = { .sin_family = AF_INET };
 
 	node_open(node, service);
-	peer.sin_port = node->name.sin_port;
+	peer.sin_port = node->name.in.sin_port;
 	EQUAL(inet_pton(AF_INET, need_env("WEFT_PEER_ADDRS"), &peer.sin_addr), 1);
 	return node_know(node, &peer);
 }

@@ -82,8 +82,8 @@ static void writer(struct child *parent, void *arg)
 	(void)arg;
 	step(parent);
 	open_named(&node, 0);
-	EQUAL(node_know(&node, &node.name), WRITER);
-	child_say(parent, &node.name, sizeof(node.name));
+	EQUAL(node_know(&node, &node.name.in), WRITER);
+	child_say(parent, &node.name.in, sizeof(node.name.in));
 	receive_from(&node, PARENT, PARENT);
 	send_to(&node, PARENT);
 	child_hear(parent, &reader, sizeof(reader));
@@ -103,9 +103,9 @@ static void reader(struct child *parent, void *arg)
 	(void)arg;
 	step(parent);
 	open_named(&node, FI_READ);
-	RETURNS(fi_av_insert(node.av, &node.name, 1, NULL, 0, NULL), -FI_EPERM);
+	RETURNS(fi_av_insert(node.av, &node.name.in, 1, NULL, 0, NULL), -FI_EPERM);
 	RETURNS(fi_av_remove(node.av, &addr, 1, 0), -FI_EPERM);
-	child_say(parent, &node.name, sizeof(node.name));
+	child_say(parent, &node.name.in, sizeof(node.name.in));
 	send_to(&node, PARENT);
 	step(parent);
 	send_to(&node, PARENT);
@@ -141,7 +141,7 @@ static void test(void)
 	child[0] = child_start(writer, NULL);
 	child[1] = child_start(reader, NULL);
 	open_named(&node, 0);
-	EQUAL(node_know(&node, &node.name), PARENT);
+	EQUAL(node_know(&node, &node.name.in), PARENT);
 	RETURNS(fi_tsend(node.ep, out, LEN, NULL, WRITER, 1, NULL), -FI_EINVAL);
 	next(&child[0]);
 	child_hear(&child[0], &theirs[0], sizeof(theirs[0]));

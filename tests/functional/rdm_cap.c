@@ -77,7 +77,7 @@ static void rank(struct child *parent, void *arg)
 {
 	enum { ALL = (RANKS - 1) * EACH };
 	struct run *run = calloc(1, sizeof(*run));
-	struct sockaddr_in names[RANKS];
+	struct node_name names[RANKS];
 	struct fi_cq_tagged_entry entry;
 	uint64_t end = deadline();
 	unsigned int i;
@@ -116,7 +116,7 @@ static void rank(struct child *parent, void *arg)
 
 static void test(void)
 {
-	struct sockaddr_in names[RANKS];
+	struct node_name names[RANKS];
 	struct child children[RANKS];
 	unsigned int i;
 	uint64_t start;

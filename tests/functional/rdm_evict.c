@@ -57,7 +57,7 @@ static void test(void)
 	static const size_t lens[] = { 8, LEN };
 	struct child children[PEERS];
 	unsigned int i, n, failed = 0, before;
-	struct sockaddr_in name;
+	struct node_name name;
 	fi_addr_t to[PEERS];
 	struct node node;
 	char word;

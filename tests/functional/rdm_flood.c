@@ -17,7 +17,7 @@ static void sender(struct child *parent, void *arg)
 {
 	uint64_t outs[MESSAGES][LEN / 8], which = *(unsigned int *)arg;
 	unsigned int i, failed = 0;
-	struct sockaddr_in name;
+	struct node_name name;
 	struct node node;
 	fi_addr_t to;
 

@@ -22,7 +22,7 @@ static uint64_t in = 1, out;
 static struct member *open_alone(const struct child *parent)
 {
 	struct member *member = &team.member[0];
-	struct sockaddr_in names[COUNT], name;
+	struct node_name names[COUNT], name;
 	size_t len = sizeof(name), i;
 
 	team_open(&team, 0, FI_COLLECTIVE);
@@ -122,7 +122,7 @@ static void wait_stopped(const struct child *child)
 
 static void run(void *arg)
 {
-	struct sockaddr_in names[COUNT];
+	struct node_name names[COUNT];
 	struct child children[COUNT];
 	char word, killed = *(char *)arg;
 	unsigned int i;

@@ -46,7 +46,7 @@ static void test(void)
 	unsigned int victims = 1, others = 2 * SMALL + 1, failed = 0, i;
 	struct child victim = child_start(peer, &victims);
 	struct child other = child_start(peer, &others);
-	struct sockaddr_in name;
+	struct node_name name;
 	fi_addr_t to[2];
 	struct node node;
 	uint64_t start;

@@ -21,7 +21,7 @@ static void choosy(struct child *parent, void *arg)
 	(void)arg;
 	setenv("FI_VERBS_PEERS", "known", 1);
 	node_open(&node, NULL);
-	child_say(parent, &node.name, sizeof(node.name));
+	child_say(parent, &node.name.in, sizeof(node.name.in));
 	child_hear(parent, &name, sizeof(name));
 	node_know(&node, &name);
 	child_say(parent, &word, 1);
@@ -51,7 +51,7 @@ static void refused_until_known(struct child *child)
 	while (!node_poll(&node, &entry, &err))
 		pause_until(end, "the refusal");
 	EQUAL(err, FI_EACCES);
-	child_say(child, &node.name, sizeof(node.name));
+	child_say(child, &node.name.in, sizeof(node.name.in));
 	child_hear(child, &name, 1);
 	node_tsend(&node, &word, sizeof(word), to, TAG);
 	node_reap(&node, 1, &failed);
@@ -90,7 +90,7 @@ static void names_are_forgotten(struct child *child)
 	char part;
 
 	node_open(&node, NULL);
-	child_say(child, &node.name, sizeof(node.name));
+	child_say(child, &node.name.in, sizeof(node.name.in));
 	child_hear(child, &part, 1);
 	sleep_ms(200);
 	before = mallinfo2().uordblks;

@@ -90,7 +90,7 @@ static void run(void)
 
 	shape(network);
 	node_open(&node, SERVICE);
-	peer.sin_port = node.name.sin_port;
+	peer.sin_port = node.name.in.sin_port;
 	EQUAL(inet_pton(AF_INET, need_env("WEFT_PEER_ADDRS"), &peer.sin_addr), 1);
 	to = node_know(&node, &peer);
 	for (i = 0; i < MESSAGES; i++)

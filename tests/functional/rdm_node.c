@@ -20,13 +20,14 @@ enum fi_wait_obj node_wait_obj = FI_WAIT_NONE;
 static struct fi_info *get_info(const char *service)
 {
 	struct fi_info *hints = fi_allocinfo(), *info = NULL;
+	const char *provider = getenv("WEFT_PROVIDER");
 
 	CHECK(hints);
 	hints->ep_attr->type = FI_EP_RDM;
-	hints->addr_format = FI_SOCKADDR_IN;
+	hints->addr_format = provider ? FI_FORMAT_UNSPEC : FI_SOCKADDR_IN;
 	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	hints->domain_attr->name = strdup(need_env("WEFT_DEVICE"));
-	hints->fabric_attr->prov_name = strdup("verbs");
+	hints->fabric_attr->prov_name = strdup(provider ? provider : "verbs");
 	hints->tx_attr->tclass = node_tclass;
 	if (node_auth_key) {
 		hints->ep_attr->auth_key = (uint8_t *)strdup(node_auth_key);
@@ -80,7 +81,7 @@ void node_close(struct node *node)
 	fi_freeinfo(node->info);
 }
 
-fi_addr_t node_know(struct node *node, const struct sockaddr_in *name)
+fi_addr_t node_know(struct node *node, const void *name)
 {
 	fi_addr_t addr = FI_ADDR_NOTAVAIL;
 

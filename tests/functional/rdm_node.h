@@ -15,6 +15,12 @@
 #include <netinet/in.h>
 #include "check.h"
 
+/* An IP address; with the provider that WEFT_PROVIDER names, the name of a queue pair. */
+struct node_name {
+	struct sockaddr_in in;
+	uint8_t rest[16];
+};
+
 struct node {
 	struct fi_info *info;
 	struct fid_fabric *fabric;
@@ -22,7 +28,7 @@ struct node {
 	struct fid_ep *ep;
 	struct fid_cq *cq;
 	struct fid_av *av;
-	struct sockaddr_in name;
+	struct node_name name;
 };
 
 /* The job secret of endpoints opened from now on; NULL for none. */
@@ -38,7 +44,7 @@ void node_open(struct node *node, const char *service);
 /* Opens a node at any port, with an address vector with these attributes. */
 void node_open_av(struct node *node, struct fi_av_attr *av);
 void node_close(struct node *node);
-fi_addr_t node_know(struct node *node, const struct sockaddr_in *name);
+fi_addr_t node_know(struct node *node, const void *name);
 /* Waits for a successful completion. */
 struct fi_cq_tagged_entry node_wait(struct node *node);
 /* Polls a completion and sets *err to its FI_E*, or 0; returns false if there is none. */

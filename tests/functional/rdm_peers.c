@@ -123,34 +123,34 @@ static void test(void)
 	struct node node, gone;
 
 	node_open(&node, NULL);
-	order.to = node.name;
+	order.to = node.name.in;
 	child_say(&child, &order, sizeof(order));
 	receive(&node, 1);
-	peer = expect(child.pid, &node.name, "connected", "");
+	peer = expect(child.pid, &node.name.in, "connected", "");
 	CHECK(*peer.cause && item(&peer, "credits"));
 	EQUAL(item(&peer, "queued"), 0);
 
 	order.len = LARGE;
 	child_say(&child, &order, sizeof(order));
-	peer = expect(child.pid, &node.name, "connected", "the peer to receive 1 messages");
+	peer = expect(child.pid, &node.name.in, "connected", "the peer to receive 1 messages");
 	EQUAL(item(&peer, "queued"), 1);
 	receive(&node, 1);
-	expect(child.pid, &node.name, "connected", "");
+	expect(child.pid, &node.name.in, "connected", "");
 
 	order.len = 64;
 	order.count = FLOOD;
 	child_say(&child, &order, sizeof(order));
-	peer = expect(child.pid, &node.name, "connected", "the peer to make progress");
+	peer = expect(child.pid, &node.name.in, "connected", "the peer to make progress");
 	CHECK(item(&peer, "in_flight"));
 	receive(&node, FLOOD);
-	expect(child.pid, &node.name, "connected", "");
+	expect(child.pid, &node.name.in, "connected", "");
 
 	node_open(&gone, NULL);
-	order.to = gone.name;
+	order.to = gone.name.in;
 	order.count = 1;
 	node_close(&gone);
 	child_say(&child, &order, sizeof(order));
-	peer = expect(child.pid, &gone.name, "waiting to connect", "Connection refused");
+	peer = expect(child.pid, &gone.name.in, "waiting to connect", "Connection refused");
 	CHECK(item(&peer, "retries"));
 	EQUAL(item(&peer, "queued"), 1);
 	child_kill(&child);

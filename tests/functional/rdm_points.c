@@ -21,7 +21,7 @@ enum { MOST = 300, LARGE = 5 << 20, HELLO = 1, OP = 2, PING = 3 };
 enum { STOP_MS = 60, TIMEOUT_MS = 2000, SPARES = 4 };
 
 struct card {
-	struct sockaddr_in name;
+	struct node_name name;
 	uint64_t addr, key;
 };
 
@@ -152,7 +152,7 @@ static void finish(struct scene *s)
 static void victim(struct child *parent, void *arg)
 {
 	static struct scene s;
-	struct sockaddr_in name;
+	struct node_name name;
 	struct fid_mr *mr;
 	unsigned int i;
 	char byte;
@@ -217,7 +217,7 @@ static size_t table_size;
 /* Sends back what it receives until it is told to end. */
 static void echo(struct child *parent, void *arg)
 {
-	struct sockaddr_in name;
+	struct node_name name;
 	static struct node node;
 	uint64_t word;
 	fi_addr_t to;
@@ -389,7 +389,7 @@ static void test(void)
 {
 	static struct scene s;
 	struct child children[ARRAY_SIZE(points)], spares[SPARES], other;
-	struct sockaddr_in name;
+	struct node_name name;
 	size_t i;
 
 	other = child_start(echo, NULL);

@@ -19,7 +19,7 @@ static char bufs[2][LEN];
 static void peer(struct child *parent, void *arg)
 {
 	unsigned int round = *(unsigned int *)arg, failed = 0;
-	struct sockaddr_in name;
+	struct node_name name;
 	struct node node;
 	fi_addr_t to;
 
@@ -47,7 +47,7 @@ static void peer(struct child *parent, void *arg)
 static void test(void)
 {
 	struct child children[ROUNDS];
-	struct sockaddr_in name;
+	struct node_name name;
 	unsigned int round, word, failed = 0;
 	struct node node;
 	fi_addr_t to = 0;

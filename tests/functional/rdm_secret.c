@@ -85,7 +85,7 @@ static void one_side(struct child *parent, void *arg)
 
 	take_keys(&side->keys);
 	node_open(&node, NULL);
-	child_say(parent, &node.name, sizeof(node.name));
+	child_say(parent, &node.name.in, sizeof(node.name.in));
 	child_hear(parent, &name, sizeof(name));
 	to = node_know(&node, &name);
 	if (!side->err)
@@ -150,7 +150,7 @@ static void guarded(struct child *parent, void *arg)
 	setenv("FI_VERBS_AUTH_KEY", "abc", 1);
 	setenv("FI_VERBS_RDM_CONNECT_TIMEOUT", "1500", 1);
 	node_open(&node, NULL);
-	child_say(parent, &node.name, sizeof(node.name));
+	child_say(parent, &node.name.in, sizeof(node.name.in));
 	/* The endpoint sends to the stranger's name, once the stranger has connected. */
 	child_hear(parent, &name, sizeof(name));
 	CHECK(failure(&node, node_know(&node, &name), PROVE_MS));

@@ -14,7 +14,7 @@ static char out[LEN], in[LEN];
 
 static void reader(struct child *parent, void *arg)
 {
-	struct sockaddr_in name;
+	struct node_name name;
 	struct node node;
 	int i;
 
@@ -48,7 +48,7 @@ static void send_all(struct node *node, fi_addr_t to)
 static void test(void)
 {
 	struct child child = child_start(reader, NULL);
-	struct sockaddr_in name;
+	struct node_name name;
 	struct node node;
 	fi_addr_t to;
 	int i;

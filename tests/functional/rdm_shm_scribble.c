@@ -81,7 +81,7 @@ static void scribble_all(struct node *node, const struct range *ranges, size_t n
 static void vandal(struct child *parent, void *arg)
 {
 	struct range ranges[MAPS];
-	struct sockaddr_in name;
+	struct node_name name;
 	struct node node;
 	uint64_t end;
 	fi_addr_t to;
@@ -109,7 +109,7 @@ static void vandal(struct child *parent, void *arg)
 
 static void echo(struct child *parent, void *arg)
 {
-	struct sockaddr_in name;
+	struct node_name name;
 	struct node node;
 	fi_addr_t to;
 	int i;
@@ -130,7 +130,7 @@ static void echo(struct child *parent, void *arg)
 
 static fi_addr_t meet(struct node *node, struct child *child)
 {
-	struct sockaddr_in name;
+	struct node_name name;
 
 	child_say(child, &node->name, sizeof(node->name));
 	child_hear(child, &name, sizeof(name));

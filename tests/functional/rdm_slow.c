@@ -15,7 +15,7 @@ enum { RANKS = 6, STOPS = 5, EACH = 3, TAG = 9, GIVE_UP_MS = 2500 };
 
 static void rank(struct child *parent, void *arg)
 {
-	struct sockaddr_in names[RANKS];
+	struct node_name names[RANKS];
 	unsigned int i, k, failed = 0, self = *(unsigned int *)arg;
 	uint64_t out = self, in[RANKS * EACH];
 	fi_addr_t to[RANKS];
@@ -72,7 +72,7 @@ static void no_warning(void)
 
 static void test(void)
 {
-	struct sockaddr_in names[RANKS];
+	struct node_name names[RANKS];
 	struct child children[RANKS];
 	unsigned int i;
 	uint64_t start;

@@ -32,7 +32,7 @@ static void spin(struct child *parent, void *arg)
 static void rank(struct child *parent, void *arg)
 {
 	unsigned int i, failed = 0, self = *(unsigned int *)arg;
-	struct sockaddr_in names[RANKS];
+	struct node_name names[RANKS];
 	uint64_t out = self, in[RANKS];
 	fi_addr_t to[RANKS];
 	struct node node;
@@ -56,7 +56,7 @@ static void rank(struct child *parent, void *arg)
 static void test(void)
 {
 	struct child children[RANKS], spinners[SPINNERS];
-	struct sockaddr_in names[RANKS];
+	struct node_name names[RANKS];
 	unsigned int i, turns = 0;
 	uint64_t start;
 	char word;

@@ -28,7 +28,7 @@ static size_t length(unsigned int i)
 static void sender(struct child *parent, void *arg)
 {
 	static uint8_t out[MESSAGES][LONG_LEN], big[BIG];
-	struct sockaddr_in name;
+	struct node_name name;
 	unsigned int i, failed = 0;
 	struct node node;
 	fi_addr_t to;

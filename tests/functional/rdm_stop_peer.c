@@ -44,7 +44,7 @@ static void test(void)
 	struct child child = child_start(peer, NULL);
 	struct fi_cq_tagged_entry entry;
 	unsigned int i, failed = 0, done = 0;
-	struct sockaddr_in name;
+	struct node_name name;
 	struct node node;
 	fi_addr_t to;
 	char word;

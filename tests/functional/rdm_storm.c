@@ -34,7 +34,7 @@ static void sender(struct child *parent, void *arg)
 {
 	unsigned int i, k, failed = 0;
 	struct fid_ep *eps[MANY];
-	struct sockaddr_in name;
+	struct node_name name;
 	struct node node;
 	fi_addr_t to;
 

@@ -22,7 +22,7 @@ static void peer(struct child *parent, void *arg)
 
 	(void)arg;
 	node_open(&node, NULL);
-	child_say(parent, &node.name, sizeof(node.name));
+	child_say(parent, &node.name.in, sizeof(node.name.in));
 	child_hear(parent, &name, sizeof(name));
 	to = node_know(&node, &name);
 	while (word) {
@@ -50,9 +50,9 @@ static void claims_another_host(struct node *node, fi_addr_t to)
 	struct claim claim = { .incarnation = 99, .serial = 1 };
 	struct stranger stranger;
 
-	claim.name = node->name;
+	claim.name = node->name.in;
 	claim.name.sin_addr.s_addr = inet_addr("10.99.0.9");
-	CHECK(!stranger_asks(&stranger, &node->name, &claim));
+	CHECK(!stranger_asks(&stranger, &node->name.in, &claim));
 	EQUAL(stranger.reason, STRANGER_SOURCE);
 	exchange(node, to, 1);
 }
@@ -68,7 +68,7 @@ static void claims_the_peer(struct node *node, struct child *child, const struct
 	if (stopped)
 		kill(child->pid, SIGSTOP);
 	while (claim.serial++ < TRIES) {
-		CHECK(!stranger_asks(&stranger, &node->name, &claim));
+		CHECK(!stranger_asks(&stranger, &node->name.in, &claim));
 		CHECK(stranger.reason == STRANGER_BUSY || stranger.reason == STRANGER_IN_USE);
 		told |= stranger.reason == STRANGER_IN_USE;
 	}
@@ -80,10 +80,10 @@ static void claims_the_peer(struct node *node, struct child *child, const struct
 /* Its own name is only good for connecting itself. */
 static void claims_to_be_the_endpoint(struct node *node)
 {
-	struct claim claim = { .name = node->name, .incarnation = 103, .serial = 1 };
+	struct claim claim = { .name = node->name.in, .incarnation = 103, .serial = 1 };
 	struct stranger stranger;
 
-	CHECK(!stranger_asks(&stranger, &node->name, &claim));
+	CHECK(!stranger_asks(&stranger, &node->name.in, &claim));
 	EQUAL(stranger.reason, STRANGER_IN_USE);
 }
 
@@ -92,9 +92,9 @@ static void has_its_own_name(struct node *node)
 	struct claim claim = { .incarnation = 101, .serial = 1 };
 	struct stranger stranger;
 
-	claim.name = node->name;
+	claim.name = node->name.in;
 	claim.name.sin_port = htons(1);
-	CHECK(stranger_asks(&stranger, &node->name, &claim));
+	CHECK(stranger_asks(&stranger, &node->name.in, &claim));
 	stranger_leaves(&stranger);
 }
 
@@ -107,7 +107,7 @@ static void test(void)
 
 	node_open(&node, NULL);
 	child_hear(&child, &name, sizeof(name));
-	child_say(&child, &node.name, sizeof(node.name));
+	child_say(&child, &node.name.in, sizeof(node.name.in));
 	to = node_know(&node, &name);
 	exchange(&node, to, 77);
 	claims_another_host(&node, to);

@@ -128,7 +128,7 @@ static void flooder(struct child *parent, void *arg)
 	unsigned int sent, failed = 0, max = messages();
 	struct fi_cq_tagged_entry entry;
 	uint64_t *out = calloc(max, sizeof(*out));
-	struct sockaddr_in name;
+	struct node_name name;
 	struct window window;
 	struct fid_ep *ep;
 	struct node node;
@@ -163,7 +163,7 @@ static void flooder(struct child *parent, void *arg)
 
 static void other(struct child *parent, void *arg)
 {
-	struct sockaddr_in name;
+	struct node_name name;
 	unsigned int failed = 0;
 	uint64_t out = 77;
 	struct node node;
