@@ -80,8 +80,8 @@ static int fake_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_por
 
 /*
  * SRD queue pairs are UD queue pairs of the device. The network header that the device puts before
- * each packet goes elsewhere; packets leave in any order, and for some the receiver is not ready, or
- * gone.
+ * each packet goes elsewhere. Packets leave in any order, and for some the receiver is not ready,
+ * or gone.
  */
 static struct {
 	struct ibv_qp *qp;

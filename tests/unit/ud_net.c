@@ -12,8 +12,6 @@
 #include "prov/verbs/discovery/kind.h"
 #include "prov/verbs/provider/prov.h"
 
-#undef ibv_reg_mr
-
 enum { QUEUE = 4096, SENDS = VRB_UD_SQ, RECVS = VRB_UD_RQ, PACKET = UD_MTU, SPREAD_US = 3000 };
 
 struct packet {
@@ -43,7 +41,6 @@ static struct {
 	size_t top; /* of the packets, so many have been used */
 	struct ud_net_params params;
 	uint64_t random, now; /* now: in us */
-	int objects;	      /* of the device that exist */
 	unsigned int opening; /* the node that opens */
 	unsigned int heard;
 	struct vrb_ud_packet last;
@@ -235,14 +232,14 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	(void)pd;
 	device->qp = (struct ibv_qp){ .context = &net.ctx, .qp_num = UD_QPN + net.opening };
 	must(init->qp_type == IBV_QPT_UD);
-	net.objects++;
+	ud_net_objects++;
 	return &device->qp;
 }
 
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
 	(void)qp;
-	net.objects--;
+	ud_net_objects--;
 	return 0;
 }
 
@@ -251,67 +248,6 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	(void)qp;
 	(void)attr;
 	(void)mask;
-	return 0;
-}
-
-struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t len, int access)
-{
-	struct ibv_mr *mr = calloc(1, sizeof(*mr));
-
-	(void)access;
-	must(mr);
-	*mr = (struct ibv_mr){ .pd = pd, .addr = addr, .length = len };
-	net.objects++;
-	return mr;
-}
-
-struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
-				unsigned int access)
-{
-	(void)iova;
-	return ibv_reg_mr(pd, addr, len, (int)access);
-}
-
-int ibv_dereg_mr(struct ibv_mr *mr)
-{
-	free(mr);
-	net.objects--;
-	return 0;
-}
-
-int ibv_init_ah_from_wc(struct ibv_context *ctx, uint8_t port, struct ibv_wc *wc,
-			struct ibv_grh *grh, struct ibv_ah_attr *attr)
-{
-	(void)ctx;
-	(void)wc;
-	*attr = (struct ibv_ah_attr){ .is_global = 1, .port_num = port, .grh.dgid = grh->sgid };
-	return 0;
-}
-
-struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
-{
-	struct ibv_ah *ah = calloc(1, sizeof(*ah));
-
-	must(ah);
-	*ah = (struct ibv_ah){ .pd = pd, .handle = attr->grh.dgid.raw[15] };
-	net.objects++;
-	return ah;
-}
-
-int ibv_destroy_ah(struct ibv_ah *ah)
-{
-	free(ah);
-	net.objects--;
-	return 0;
-}
-
-int vrb_ud_port_find(const char *call, struct ibv_context *ctx, const struct fi_info *info,
-		     struct vrb_ud_port *port)
-{
-	(void)call;
-	(void)ctx;
-	(void)info;
-	*port = (struct vrb_ud_port){ .num = 1, .mtu = UD_MTU };
 	return 0;
 }
 
@@ -446,6 +382,7 @@ void ud_net_begin(uint64_t seed, const struct ud_net_params *params)
 	unsigned int i;
 
 	memset(&net, 0, sizeof(net));
+	ud_net_objects = 0;
 	net.random = seed * 2 + 1;
 	net.now = 1000000;
 	net.params = *params;
@@ -477,7 +414,7 @@ void ud_net_end(void)
 
 	for (i = 0; i < UD_NODES; i++)
 		node_close(&ud_nodes[i]);
-	must(!net.objects);
+	must(!ud_net_objects);
 }
 
 static void deliver(struct packet *packet)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Endpoints on unreliable datagrams, joined by a network of fake UD queue pairs that loses,
- * duplicates and delays packets as a seed decides. With SRD queue pairs nothing is lost, completions
- * have no order, and receivers are not ready, or gone. The test moves the clock. A connection is made
- * with the words that the connection manager would carry.
+ * duplicates and delays packets as a seed decides. With SRD queue pairs nothing is lost,
+ * completions have no order, and receivers are not ready, or gone. The test moves the clock. A
+ * connection is made with the words that the connection manager would carry.
  */
 #ifndef UD_NET_H
 #define UD_NET_H
@@ -52,6 +52,7 @@ struct ud_net_params {
 };
 
 extern struct ud_node ud_nodes[UD_NODES];
+extern int ud_net_objects; /* of the device that exist */
 
 void ud_net_begin(uint64_t seed, const struct ud_net_params *params);
 /* Changes what the network does from now on. */

@@ -30,7 +30,7 @@
 #define ATTEMPT_MS     1000 /* time until an outstanding request is no longer counted */
 #define DRAIN_MS       100  /* time until a connection that does not drain is resumed */
 #define PROVE_MS       5000 /* with a job secret: time for the first packet of an accepted peer */
-#define ENABLE_MS      10 /* a timer that fi_enable has set waits until the call is over */
+#define ENABLE_MS      10   /* a timer that fi_enable has set waits until the call is over */
 #define BACKOFF_MS     20
 #define BACKOFF_MAX_MS 1000
 

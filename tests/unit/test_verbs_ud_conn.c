@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What ends a connection on unreliable datagrams, and what does not; when messages are
+ * acknowledged; packets that a device with SRD queue pairs does not deliver.
+ */
+#include "unit.h"
+
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "ud_net.h"
+
+static const struct ud_net_params calm;
+
+/* One connection, between nodes 0 and 1. */
+static struct ud_conn *active, *passive;
+
+static int begin(void **state)
+{
+	(void)state;
+	ud_net_begin(7, &calm);
+	ud_net_join(0, 1, &active, &passive);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	if (active)
+		ud_net_close(active);
+	if (passive)
+		ud_net_close(passive);
+	active = passive = NULL;
+	ud_net_end();
+	return 0;
+}
+
+static void send_one(struct ud_conn *conn)
+{
+	static uint8_t bytes[10];
+
+	assert_int_equal(ud_net_post(conn, IBV_WR_SEND, bytes, sizeof(bytes), 0, 0, 8), 0);
+}
+
+/* Polls all nodes for so long. Counts completions by their status. */
+static void watch(uint64_t us, unsigned int counts[IBV_WC_GENERAL_ERR])
+{
+	uint64_t passed;
+	unsigned int i;
+	struct ibv_wc wc;
+
+	for (passed = 0; passed < us; passed += 200) {
+		ud_net_pass(200);
+		for (i = 0; i < UD_NODES; i++)
+			while (ud_net_poll(i, &wc))
+				counts[wc.status]++;
+	}
+}
+
+static void exchange(void)
+{
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+
+	send_one(active);
+	watch(3000, counts);
+	send_one(passive);
+	watch(3000, counts);
+	assert_int_equal(counts[IBV_WC_SUCCESS], 4);
+}
+
+static void a_peer_that_has_forgotten_says_so(void **state)
+{
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+
+	(void)state;
+	exchange();
+	ud_net_forget(passive);
+	passive = NULL;
+	send_one(active);
+	watch(2000, counts);
+	assert_int_equal(active->endings, 1);
+	assert_int_equal(active->err, FI_ECONNRESET);
+}
+
+/* All copies of the end are lost. */
+static void an_end_is_repeated(void **state)
+{
+	const struct ud_net_params none = { .loss = 1000 };
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+
+	(void)state;
+	exchange();
+	ud_net_set(&none);
+	vrb_ud_conn_end(&passive->rc);
+	watch(3000, counts);
+	ud_net_set(&calm);
+	assert_int_equal(active->endings, 0);
+	send_one(active);
+	watch(2000, counts);
+	assert_int_equal(active->endings, 1);
+	assert_int_equal(active->err, FI_ECONNRESET);
+}
+
+/* Returns a refusal that the active end believes while its packet is on its way. */
+static struct vrb_ud_packet refusal(void)
+{
+	const struct vrb_ud_conn *ud = active->rc.ud;
+
+	return (struct vrb_ud_packet){
+		.kind = VRB_UD_END,
+		.to = active->rc.qp_num,
+		.from = passive->rc.qp_num,
+		.id = VRB_UD_UNKNOWN,
+		.words = { .next = ud->ack.out.oldest, .echo = ud->ack.order - 1 },
+	};
+}
+
+static void send_refusal(struct vrb_ud_packet packet, uint32_t qpn)
+{
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+	uint8_t bytes[VRB_UD_HEAD_MAX] __attribute__((aligned(8)));
+	size_t len = vrb_ud_build(bytes, &packet);
+
+	vrb_ud_stamp(bytes, 0, 0, &packet.words, 0);
+	ud_net_inject(UD_STRANGER, qpn, 0, bytes, len);
+	watch(1, counts);
+}
+
+static void a_refusal_has_to_know_everything(void **state)
+{
+	const struct ud_net_params none = { .loss = 1000 };
+	struct vrb_ud_packet packet;
+
+	(void)state;
+	exchange();
+	send_refusal(refusal(), UD_QPN + 1); /* nothing is under way */
+	ud_net_set(&none);
+	send_one(active);
+	packet = refusal();
+	packet.to++;
+	send_refusal(packet, UD_QPN + 1);
+	packet = refusal();
+	packet.from++;
+	send_refusal(packet, UD_QPN + 1);
+	packet = refusal();
+	packet.words.next++;
+	send_refusal(packet, UD_QPN + 1);
+	packet = refusal();
+	packet.words.echo++;
+	send_refusal(packet, UD_QPN + 1);
+	packet.words.echo = active->rc.ud->ack.newest;
+	send_refusal(packet, UD_QPN + 1);
+	send_refusal(refusal(), UD_STRANGER_QPN);
+	assert_int_equal(active->endings, 0);
+	send_refusal(refusal(), UD_QPN + 1);
+	assert_int_equal(active->endings, 1);
+}
+
+static void inject(const struct vrb_ud_packet *packet)
+{
+	uint8_t bytes[VRB_UD_HEAD_MAX] __attribute__((aligned(8)));
+	size_t len = vrb_ud_build(bytes, packet);
+
+	vrb_ud_stamp(bytes, packet->number, packet->order, &packet->words, 0);
+	ud_net_inject(UD_STRANGER, UD_STRANGER_QPN, 0, bytes, len);
+}
+
+static void strangers_are_refused_rarely(void **state)
+{
+	unsigned int i, heard, counts[IBV_WC_GENERAL_ERR] = { 0 };
+	struct vrb_ud_packet packet = { .kind = VRB_UD_SEND, .last = true, .from = 5 }, last;
+
+	(void)state;
+	for (i = 0; i < 1000; i++) {
+		packet.to = i ? i : active->rc.qp_num;
+		packet.number = i;
+		packet.order = 2 * i;
+		inject(&packet);
+	}
+	watch(1000, counts);
+	heard = ud_net_heard(&last);
+	assert_in_range(heard, 1, VRB_UD_REFUSALS);
+	assert_int_equal(last.kind, VRB_UD_END);
+	assert_int_equal(last.id, VRB_UD_UNKNOWN);
+	assert_int_equal(last.to, 5);
+	assert_int_equal(last.from, last.words.next ? last.words.next : active->rc.qp_num);
+	assert_int_equal(last.words.echo, 2 * last.words.next);
+	watch(2 * VRB_UD_REFUSAL_US, counts);
+	/* Refusals, and what has no number, are not answered: there is no end to that. */
+	packet.kind = VRB_UD_END;
+	inject(&packet);
+	packet.kind = VRB_UD_ACK;
+	inject(&packet);
+	watch(1000, counts);
+	assert_int_equal(ud_net_heard(&last), heard);
+	assert_int_equal(active->endings + passive->endings, 0);
+	exchange();
+}
+
+/* The refusal of an access is lost, too. */
+static void without_the_right(bool lost)
+{
+	const struct ud_net_params none = { .loss = 1000 };
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+	struct ud_node *node = passive->node;
+	uint8_t bytes[16] = { 1 };
+
+	exchange();
+	ud_net_post(active, IBV_WR_RDMA_WRITE, bytes, sizeof(bytes),
+		    (uintptr_t)node->region + UD_REGION - 8, node->mr.rkey, 2);
+	send_one(active);
+	ud_net_pass(100);
+	if (lost)
+		ud_net_set(&none);
+	watch(1, counts);
+	ud_net_set(&calm);
+	watch(1000000, counts);
+	assert_int_equal(node->region[UD_REGION - 8], 0);
+	assert_int_equal(passive->endings, 1);
+	assert_int_equal(passive->err, FI_EKEYREJECTED);
+	assert_int_equal(counts[IBV_WC_REM_ACCESS_ERR], 1);
+	assert_int_equal(counts[IBV_WC_WR_FLUSH_ERR], 1);
+	assert_int_equal(counts[IBV_WC_SUCCESS], 0);
+}
+
+static void an_access_without_the_right(void **state)
+{
+	(void)state;
+	without_the_right(false);
+}
+
+static void an_access_without_the_right_whose_refusal_is_lost(void **state)
+{
+	(void)state;
+	without_the_right(true);
+}
+
+/* Returns true if the passive end acknowledges a message in the call that returns it. */
+static bool is_acknowledged_at_once(void)
+{
+	unsigned int i, completions = 0;
+	struct ibv_wc wc;
+
+	send_one(active);
+	ud_net_pass(1000);
+	assert_true(ud_net_poll(1, &wc));
+	ud_net_repost(1, (struct vrb_rdm_rx *)(uintptr_t)(wc.wr_id & ~(uint64_t)VRB_RDM_RX_BIT));
+	ud_net_pass(100);
+	for (i = 0; ud_net_poll(0, &wc); i++)
+		completions += !(wc.wr_id & VRB_RDM_RX_BIT);
+	return completions;
+}
+
+static void answer(void)
+{
+	struct ibv_wc wc;
+
+	send_one(passive);
+	ud_net_pass(100);
+	while (ud_net_poll(0, &wc))
+		if (wc.wr_id & VRB_RDM_RX_BIT)
+			ud_net_repost(0,
+				      (struct vrb_rdm_rx *)(uintptr_t)(wc.wr_id &
+								       ~(uint64_t)VRB_RDM_RX_BIT));
+	ud_net_pass(1000);
+	while (ud_net_poll(1, &wc))
+		;
+}
+
+/* A process may stop, or compute, as soon as it has its message. */
+static void a_message_is_acknowledged_before_it_is_seen(void **state)
+{
+	int i;
+
+	(void)state;
+	exchange();
+	assert_true(is_acknowledged_at_once());
+	assert_true(is_acknowledged_at_once());
+	/* Peers that answer each message need no acknowledgments of their own. */
+	for (i = 0; i < VRB_UD_CHATS; i++) {
+		is_acknowledged_at_once();
+		answer();
+	}
+	assert_false(is_acknowledged_at_once());
+}
+
+static void nobody_answers(struct ud_conn *conn)
+{
+	(void)conn;
+}
+
+static void a_silent_host_is_given_up(void **state)
+{
+	const struct ud_net_params gone = { .loss = 1000, .silent = nobody_answers };
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+
+	(void)state;
+	exchange();
+	ud_net_set(&gone);
+	send_one(active);
+	send_one(active);
+	watch(4000000, counts);
+	assert_int_equal(active->endings, 0);
+	assert_true(active->silences > 0);
+	watch(3000000, counts);
+	assert_int_equal(active->endings, 1);
+	assert_int_equal(active->err, FI_ETIMEDOUT);
+	assert_int_equal(counts[IBV_WC_RETRY_EXC_ERR], 1);
+	assert_int_equal(counts[IBV_WC_WR_FLUSH_ERR], 1);
+}
+
+static void a_stopped_peer_is_waited_for(void **state)
+{
+	const struct ud_net_params stopped = { .loss = 1000 };
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+
+	(void)state;
+	exchange();
+	ud_net_set(&stopped);
+	send_one(active);
+	watch(30000000, counts);
+	assert_int_equal(active->endings, 0);
+	ud_net_set(&calm);
+	watch(1000000, counts);
+	assert_int_equal(counts[IBV_WC_SUCCESS], 2);
+}
+
+/* Polls a node's messages, for which it has no buffers any more. */
+static unsigned int receive(unsigned int at, struct vrb_rdm_rx **rxs)
+{
+	unsigned int i, count = 0;
+	struct ibv_wc wc;
+
+	for (i = 0; i < 5000; i++) {
+		ud_net_pass(200);
+		for (; ud_net_poll(at, &wc); count++)
+			rxs[count] = (struct vrb_rdm_rx *)(uintptr_t)(wc.wr_id &
+								      ~(uint64_t)VRB_RDM_RX_BIT);
+		while (ud_net_poll(!at, &wc))
+			assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	}
+	return count;
+}
+
+/* Messages that complete a gap are acknowledged, whether or not there are buffers for them. */
+static void the_end_comes_after_the_messages(void **state)
+{
+	enum { LATE = 7 };
+	const struct ud_net_params none = { .loss = 1000 };
+	struct vrb_rdm_rx *rxs[UD_BUFFERS];
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < UD_BUFFERS - 2; i++)
+		send_one(active);
+	assert_int_equal(receive(1, rxs), UD_BUFFERS - 2);
+	ud_net_set(&none);
+	send_one(active);
+	ud_net_set(&calm);
+	for (i = 0; i < 1 + LATE; i++)
+		send_one(active);
+	assert_int_equal(receive(1, rxs + UD_BUFFERS - 2), 2);
+	ud_net_close(active);
+	active = NULL;
+	assert_int_equal(receive(1, rxs + UD_BUFFERS), 0);
+	assert_int_equal(passive->endings, 0);
+	for (i = 0; i < LATE; i++)
+		ud_net_repost(1, rxs[i]);
+	assert_int_equal(receive(1, rxs), LATE);
+	assert_int_equal(passive->endings, 1);
+	assert_int_equal(passive->err, FI_ECONNRESET);
+}
+
+static int begin_srd(void **state)
+{
+	const struct ud_net_params srd = { .srd = true };
+
+	(void)state;
+	ud_net_begin(7, &srd);
+	ud_net_join(0, 1, &active, &passive);
+	return 0;
+}
+
+static void gone(enum ibv_wc_status status, int err)
+{
+	const struct ud_net_params failing = { .error = status };
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+
+	exchange();
+	ud_net_set(&failing);
+	send_one(active);
+	send_one(active);
+	watch(1000, counts);
+	assert_int_equal(active->endings, 1);
+	assert_int_equal(active->err, err);
+	assert_int_equal(counts[IBV_WC_RETRY_EXC_ERR], 1);
+	assert_int_equal(counts[IBV_WC_WR_FLUSH_ERR], 1);
+}
+
+static void a_receiver_that_is_gone_is_told_at_once(void **state)
+{
+	(void)state;
+	gone(IBV_WC_REM_INV_RD_REQ_ERR, FI_ECONNRESET);
+}
+
+static void a_host_that_does_not_answer_is_told_at_once(void **state)
+{
+	(void)state;
+	gone(IBV_WC_RESP_TIMEOUT_ERR, FI_ETIMEDOUT);
+}
+
+/* Short packets, too, which the device takes inline. */
+static void a_packet_that_fails_locally_is_sent_again(void **state)
+{
+	const struct ud_net_params failing = { .error = IBV_WC_LOC_QP_OP_ERR };
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+
+	(void)state;
+	exchange();
+	ud_net_set(&failing);
+	send_one(active);
+	watch(10000, counts);
+	ud_net_set(&calm);
+	watch(1000000, counts);
+	assert_int_equal(active->endings, 0);
+	assert_int_equal(counts[IBV_WC_SUCCESS], 2);
+}
+
+static void waits_for_a_receiver_are_doubled_and_capped(void **state)
+{
+	const struct ud_net_params unready = { .unready = 1000 };
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+	uint64_t first;
+
+	(void)state;
+	exchange();
+	ud_net_set(&unready);
+	send_one(active);
+	watch(1, counts);
+	first = active->rc.ud->ready_wait;
+	assert_in_range(first, 40, 120);
+	watch(400, counts);
+	assert_in_range(active->rc.ud->ready_wait, 2 * first, 4 * first);
+	watch(100000, counts);
+	assert_int_equal(active->rc.ud->ready_wait, 10000);
+	assert_int_equal(active->endings + counts[IBV_WC_SUCCESS], 0);
+	ud_net_set(&calm);
+	watch(11000, counts);
+	assert_int_equal(counts[IBV_WC_SUCCESS], 2);
+	assert_int_equal(active->rc.ud->ready_wait, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_peer_that_has_forgotten_says_so, begin, end),
+		cmocka_unit_test_setup_teardown(an_end_is_repeated, begin, end),
+		cmocka_unit_test_setup_teardown(a_refusal_has_to_know_everything, begin, end),
+		cmocka_unit_test_setup_teardown(strangers_are_refused_rarely, begin, end),
+		cmocka_unit_test_setup_teardown(an_access_without_the_right, begin, end),
+		cmocka_unit_test_setup_teardown(an_access_without_the_right_whose_refusal_is_lost,
+						begin, end),
+		cmocka_unit_test_setup_teardown(a_message_is_acknowledged_before_it_is_seen, begin,
+						end),
+		cmocka_unit_test_setup_teardown(a_silent_host_is_given_up, begin, end),
+		cmocka_unit_test_setup_teardown(a_stopped_peer_is_waited_for, begin, end),
+		cmocka_unit_test_setup_teardown(the_end_comes_after_the_messages, begin, end),
+		cmocka_unit_test_setup_teardown(a_receiver_that_is_gone_is_told_at_once, begin_srd,
+						end),
+		cmocka_unit_test_setup_teardown(a_host_that_does_not_answer_is_told_at_once,
+						begin_srd, end),
+		cmocka_unit_test_setup_teardown(a_packet_that_fails_locally_is_sent_again,
+						begin_srd, end),
+		cmocka_unit_test_setup_teardown(waits_for_a_receiver_are_doubled_and_capped,
+						begin_srd, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

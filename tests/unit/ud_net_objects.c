@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Memory regions and address handles of the fake network. */
+#include "ud_net.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#undef ibv_reg_mr
+
+int ud_net_objects;
+
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t len, int access)
+{
+	struct ibv_mr *mr = calloc(1, sizeof(*mr));
+
+	(void)access;
+	assert(mr);
+	*mr = (struct ibv_mr){ .pd = pd, .addr = addr, .length = len };
+	ud_net_objects++;
+	return mr;
+}
+
+struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
+				unsigned int access)
+{
+	(void)iova;
+	return ibv_reg_mr(pd, addr, len, (int)access);
+}
+
+int ibv_dereg_mr(struct ibv_mr *mr)
+{
+	free(mr);
+	ud_net_objects--;
+	return 0;
+}
+
+int ibv_init_ah_from_wc(struct ibv_context *ctx, uint8_t port, struct ibv_wc *wc,
+			struct ibv_grh *grh, struct ibv_ah_attr *attr)
+{
+	(void)ctx;
+	(void)wc;
+	*attr = (struct ibv_ah_attr){ .is_global = 1, .port_num = port, .grh.dgid = grh->sgid };
+	return 0;
+}
+
+struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	struct ibv_ah *ah = calloc(1, sizeof(*ah));
+
+	assert(ah);
+	*ah = (struct ibv_ah){ .pd = pd, .handle = attr->grh.dgid.raw[15] };
+	ud_net_objects++;
+	return ah;
+}
+
+int ibv_destroy_ah(struct ibv_ah *ah)
+{
+	free(ah);
+	ud_net_objects--;
+	return 0;
+}
+
+int vrb_ud_port_find(const char *call, struct ibv_context *ctx, const struct fi_info *info,
+		     struct vrb_ud_port *port)
+{
+	(void)call;
+	(void)ctx;
+	(void)info;
+	*port = (struct vrb_ud_port){ .num = 1, .mtu = UD_MTU };
+	return 0;
+}
