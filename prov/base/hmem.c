@@ -5,7 +5,6 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -26,30 +25,6 @@ static struct {
 	bool p2p_disabled;
 	bool may_export[KNOWN];
 } state = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-bool ofi_hmem_cannot(struct ofi_hmem_why *why, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(why->text, sizeof(why->text), fmt, args);
-	va_end(args);
-	return false;
-}
-
-const char *ofi_hmem_resolve(void *library, const struct ofi_hmem_symbol *symbols, size_t count)
-{
-	void *found;
-	size_t i;
-
-	for (i = 0; i < count; i++) {
-		found = dlsym(library, symbols[i].name);
-		if (!found && !symbols[i].optional)
-			return symbols[i].name;
-		memcpy(symbols[i].to, &found, sizeof(found));
-	}
-	return NULL;
-}
 
 /* A name in FI_HMEM. */
 struct word {
@@ -127,7 +102,7 @@ static bool try_one(const struct ofi_hmem *hmem, const char *list, struct ofi_hm
 	library = dlopen(hmem->library, RTLD_NOW | RTLD_LOCAL);
 	if (!library)
 		return ofi_hmem_cannot(why, "%s", dlerror());
-	if (hmem->open(library, why))
+	if (ofi_hmem_open(hmem, library, why))
 		return true;
 	dlclose(library);
 	return false;

@@ -25,21 +25,35 @@ struct ofi_hmem_why {
 	char text[200];
 };
 
+/* A function to be looked up in a library. */
+struct ofi_hmem_symbol {
+	const char *name;
+	void *to; /* address of a function pointer */
+	bool optional;
+};
+
+/* What an error of the runtime is as FI_E*. */
+struct ofi_hmem_error {
+	int result, err;
+};
+
 /* One interface. The calls return 0 or -FI_E*. */
 struct ofi_hmem {
 	enum fi_hmem_iface iface;
-	const char *name;	  /* name in FI_HMEM */
-	const char *library;	  /* for dlopen(3) */
-	const char *dmabuf_param; /* the parameter that disables exporting */
-	/* Looks up the functions and starts the runtime. Returns false with the reason in *why. */
-	bool (*open)(void *library, struct ofi_hmem_why *why);
+	const char *name;		       /* name in FI_HMEM */
+	const char *library;		       /* for dlopen(3) */
+	const char *dmabuf_param;	       /* the parameter that disables exporting */
+	const struct ofi_hmem_symbol *symbols; /* the last has no name */
+	const struct ofi_hmem_error *errors;   /* the last is 0 */
+	/* Starts the runtime. Returns false with the reason in *why. */
+	bool (*start)(struct ofi_hmem_why *why);
 	/* Returns true if the address is in device memory. */
 	bool (*owns)(const void *addr);
 	int (*copy_to)(void *device, const void *host, size_t len);
 	int (*copy_from)(void *host, const void *device, size_t len);
 	/*
 	 * Makes the runtime's copies complete before they return, because a NIC cannot wait for
-	 * them.
+	 * them. NULL if the runtime cannot: the application waits for its copies.
 	 */
 	int (*sync)(const void *addr);
 	int (*export)(const void *addr, size_t len, struct ofi_hmem_export *to);
@@ -59,15 +73,12 @@ bool ofi_hmem_p2p_disabled(void);
 /* Returns true if the interface may export its memory as a dma-buf. */
 bool ofi_hmem_may_export(const struct ofi_hmem *hmem);
 
-/* A function to be looked up in a library. */
-struct ofi_hmem_symbol {
-	const char *name;
-	void *to; /* address of a function pointer */
-	bool optional;
-};
-
+/* Looks up the interface's functions and starts it. Returns false with the reason in *why. */
+bool ofi_hmem_open(const struct ofi_hmem *hmem, void *library, struct ofi_hmem_why *why);
 /* Returns NULL, or the name of the first missing function that is not optional. */
-const char *ofi_hmem_resolve(void *library, const struct ofi_hmem_symbol *symbols, size_t count);
+const char *ofi_hmem_resolve(void *library, const struct ofi_hmem_symbol *symbols);
+/* Returns 0 for 0, or -FI_E* for an error of the runtime: -FI_EIO unless it is in the table. */
+int ofi_hmem_errno(const struct ofi_hmem *hmem, int result);
 /* Formats the reason. Returns false. */
 bool ofi_hmem_cannot(struct ofi_hmem_why *why, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -58,6 +58,15 @@ static const struct ofi_hmem_symbol symbols[] = {
 	{ "cuMemGetAddressRange_v2", &cuda.range, false },
 	{ "cuMemGetHandleForAddressRange", &cuda.handle, true },
 	{ "cuGetErrorName", &cuda.error_name, true },
+	{ 0 },
+};
+
+static const struct ofi_hmem_error errors[] = {
+	{ INVALID_VALUE, FI_EINVAL },
+	{ OUT_OF_MEMORY, FI_ENOMEM },
+	{ NO_DEVICE, FI_ENODEV },
+	{ NOT_SUPPORTED, FI_EOPNOTSUPP },
+	{ 0 },
 };
 
 static const char *error_name(int err)
@@ -71,20 +80,7 @@ static const char *error_name(int err)
 
 static int to_errno(int err)
 {
-	switch (err) {
-	case SUCCESS:
-		return 0;
-	case INVALID_VALUE:
-		return -FI_EINVAL;
-	case OUT_OF_MEMORY:
-		return -FI_ENOMEM;
-	case NO_DEVICE:
-		return -FI_ENODEV;
-	case NOT_SUPPORTED:
-		return -FI_EOPNOTSUPP;
-	default:
-		return -FI_EIO;
-	}
+	return ofi_hmem_errno(&ofi_hmem_cuda, err);
 }
 
 static bool call_failed(const char *call, int err, struct ofi_hmem_why *why)
@@ -92,16 +88,10 @@ static bool call_failed(const char *call, int err, struct ofi_hmem_why *why)
 	return ofi_hmem_cannot(why, "%s returns %s (%d)", call, error_name(err), err);
 }
 
-static bool cuda_open(void *library, struct ofi_hmem_why *why)
+static bool cuda_start(struct ofi_hmem_why *why)
 {
-	const char *missing =
-		ofi_hmem_resolve(library, symbols, sizeof(symbols) / sizeof(symbols[0]));
-	int count = 0, err;
+	int count = 0, err = cuda.init(0);
 
-	if (missing)
-		return ofi_hmem_cannot(why, "the installed libcuda.so.1 is too old: it has no %s",
-				       missing);
-	err = cuda.init(0);
 	if (err)
 		return call_failed("cuInit", err, why);
 	err = cuda.device_count(&count);
@@ -214,7 +204,9 @@ const struct ofi_hmem ofi_hmem_cuda = {
 	.name = "cuda",
 	.library = "libcuda.so.1",
 	.dmabuf_param = "hmem_cuda_use_dmabuf",
-	.open = cuda_open,
+	.symbols = symbols,
+	.errors = errors,
+	.start = cuda_start,
 	.owns = cuda_owns,
 	.copy_to = cuda_copy_to,
 	.copy_from = cuda_copy_from,

@@ -54,22 +54,19 @@ static const struct ofi_hmem_symbol symbols[] = {
 	{ "hsa_memory_copy", &hsa.copy, false },
 	{ "hsa_amd_portable_export_dmabuf", &hsa.export, true },
 	{ "hsa_status_string", &hsa.status_string, true },
+	{ 0 },
+};
+
+static const struct ofi_hmem_error errors[] = {
+	{ ERROR_INVALID_ARGUMENT, FI_EINVAL },
+	{ ERROR_INVALID_ALLOCATION, FI_EFAULT },
+	{ ERROR_OUT_OF_RESOURCES, FI_ENOMEM },
+	{ 0 },
 };
 
 static int to_errno(int status)
 {
-	switch (status) {
-	case SUCCESS:
-		return 0;
-	case ERROR_INVALID_ARGUMENT:
-		return -FI_EINVAL;
-	case ERROR_INVALID_ALLOCATION:
-		return -FI_EFAULT;
-	case ERROR_OUT_OF_RESOURCES:
-		return -FI_ENOMEM;
-	default:
-		return -FI_EIO;
-	}
+	return ofi_hmem_errno(&ofi_hmem_rocr, status);
 }
 
 static bool call_failed(const char *call, int status, struct ofi_hmem_why *why)
@@ -105,17 +102,10 @@ static bool find_gpu(struct ofi_hmem_why *why)
 }
 
 /* The library is unloaded on failure, so the runtime must not be left running. */
-static bool rocr_open(void *library, struct ofi_hmem_why *why)
+static bool rocr_start(struct ofi_hmem_why *why)
 {
-	const char *missing =
-		ofi_hmem_resolve(library, symbols, sizeof(symbols) / sizeof(symbols[0]));
-	int status;
+	int status = hsa.init();
 
-	if (missing)
-		return ofi_hmem_cannot(
-			why, "the installed libhsa-runtime64.so.1 is too old: it has no %s",
-			missing);
-	status = hsa.init();
 	if (status)
 		return call_failed("hsa_init", status, why);
 	if (find_gpu(why))
@@ -139,13 +129,6 @@ static int rocr_copy(void *to, const void *from, size_t len)
 	return to_errno(hsa.copy(to, from, len));
 }
 
-/* The runtime has no such setting; the application waits for its own copies. */
-static int rocr_sync(const void *addr)
-{
-	(void)addr;
-	return 0;
-}
-
 static int rocr_export(const void *addr, size_t len, struct ofi_hmem_export *to)
 {
 	return hsa.export ? to_errno(hsa.export(addr, len, &to->fd, &to->offset)) : -FI_ENOSYS;
@@ -156,10 +139,11 @@ const struct ofi_hmem ofi_hmem_rocr = {
 	.name = "rocr",
 	.library = "libhsa-runtime64.so.1",
 	.dmabuf_param = "hmem_rocr_use_dmabuf",
-	.open = rocr_open,
+	.symbols = symbols,
+	.errors = errors,
+	.start = rocr_start,
 	.owns = rocr_owns,
 	.copy_to = rocr_copy,
 	.copy_from = rocr_copy,
-	.sync = rocr_sync,
 	.export = rocr_export,
 };

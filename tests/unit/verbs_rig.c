@@ -357,19 +357,3 @@ bool ofi_hmem_may_export(const struct ofi_hmem *hmem)
 {
 	return hmem == rig_hmem && rig_hmem_exports;
 }
-
-const char *ofi_hmem_resolve(void *library, const struct ofi_hmem_symbol *symbols, size_t count)
-{
-	(void)library;
-	return count ? symbols[0].name : NULL;
-}
-
-bool ofi_hmem_cannot(struct ofi_hmem_why *why, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(why->text, sizeof(why->text), fmt, args);
-	va_end(args);
-	return false;
-}

@@ -128,7 +128,7 @@ static struct ibv_mr *reg_dmabuf(const struct vrb_domain *domain,
 /* It is best effort: a runtime may have copies that are always complete. */
 static void sync_copies(const struct vrb_mr_memory *memory)
 {
-	int ret = memory->hmem->sync(memory->iov.iov_base);
+	int ret = memory->hmem->sync ? memory->hmem->sync(memory->iov.iov_base) : 0;
 
 	if (ret)
 		FI_WARN_SPARSE(
