@@ -11,7 +11,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 
-static const struct ofi_hmem *const known[] = { &ofi_hmem_cuda, &ofi_hmem_rocr };
+static const struct ofi_hmem *const known[] = { &ofi_hmem_cuda, &ofi_hmem_rocr, &ofi_hmem_ze };
 
 #define KNOWN (sizeof(known) / sizeof(known[0]))
 
@@ -174,14 +174,9 @@ bool ofi_hmem_any(const struct fi_provider *prov, const char **why)
 /* Returns why there is no support for the interface. */
 static const char *why_not(enum fi_hmem_iface iface)
 {
-	switch (iface) {
-	case FI_HMEM_ZE:
-		return "the library does not support Level Zero, which knows memory only in the context that allocated it, and fi_mr_regattr has no context";
-	case FI_HMEM_NEURON:
-		return "the library does not support Neuron, whose runtime copies to memory at an address, but not from there";
-	default:
-		return "the library does not support this interface";
-	}
+	return iface == FI_HMEM_NEURON
+		       ? "the library does not support Neuron, whose runtime copies to memory at an address, but not from there"
+		       : "the library does not support this interface";
 }
 
 const struct ofi_hmem *ofi_hmem_get(const struct fi_provider *prov, enum fi_hmem_iface iface,

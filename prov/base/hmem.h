@@ -83,7 +83,7 @@ int ofi_hmem_errno(const struct ofi_hmem *hmem, int result);
 bool ofi_hmem_cannot(struct ofi_hmem_why *why, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-extern const struct ofi_hmem ofi_hmem_cuda, ofi_hmem_rocr;
+extern const struct ofi_hmem ofi_hmem_cuda, ofi_hmem_rocr, ofi_hmem_ze;
 
 /*
  * Returns true if the descriptor is that of a region of device memory: the interface is in its

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The fake GPU of tests/hmem, for the fixtures. FALSE_GPU=rocr makes it one of ROCm. */
+/*
+ * The fake GPU of tests/hmem, for the fixtures: of CUDA, or with FALSE_GPU=rocr of ROCm, with
+ * FALSE_GPU=ze of Level Zero.
+ */
 #include "gpu.h"
 
 #include <dlfcn.h>
@@ -28,6 +31,22 @@ static void find(void *library, const char *name, void *to)
 	memcpy(to, &found, sizeof(found));
 }
 
+/* Returns the file name of the kind's library. */
+static const char *library_of(const char *kind)
+{
+	static const char *const kinds[][2] = {
+		{ "cuda", "libcuda.so.1" },
+		{ "rocr", "libhsa-runtime64.so.1" },
+		{ "ze", "libze_loader.so.1" },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strcmp(kind, kinds[i][0]))
+			return kinds[i][1];
+	FAIL("FALSE_GPU=%s is not a kind of GPU", kind);
+}
+
 /* Its name in the process is that of the real one, so that the library opens the same one. */
 __attribute__((constructor)) static void open_false_gpu(void)
 {
@@ -35,8 +54,7 @@ __attribute__((constructor)) static void open_false_gpu(void)
 	char path[4096];
 	void *library;
 
-	snprintf(path, sizeof(path), "%s/%s", GPU_LIBRARIES,
-		 kind && !strcmp(kind, "rocr") ? "libhsa-runtime64.so.1" : "libcuda.so.1");
+	snprintf(path, sizeof(path), "%s/%s", GPU_LIBRARIES, library_of(kind ? kind : "cuda"));
 	library = dlopen(path, RTLD_NOW);
 	if (!library)
 		FAIL("%s", dlerror());

@@ -92,7 +92,7 @@ static void test_regions(struct opened *opened, void *buf)
 {
 	struct iovec iov = { buf, 8192 };
 	struct fi_mr_attr attr = {
-		.mr_iov = &iov, .iov_count = 1, .access = FI_SEND, .iface = FI_HMEM_ZE
+		.mr_iov = &iov, .iov_count = 1, .access = FI_SEND, .iface = FI_HMEM_NEURON
 	};
 	struct fid_mr *mr = NULL;
 

@@ -40,8 +40,10 @@ int runtime_close(void)
 int runtime_end_test(void **state)
 {
 	static const char *const names[] = {
-		"FALSE_GPU_FAIL",	"FALSE_GPU_NO_DEVICE", "FALSE_GPU_NO_DMABUF",
-		"FALSE_GPU_NO_CONTEXT", "FALSE_GPU_ON_HOST",
+		"FALSE_GPU_FAIL",	   "FALSE_GPU_NO_DEVICE", "FALSE_GPU_NO_DMABUF",
+		"FALSE_GPU_NO_CONTEXT",	   "FALSE_GPU_ON_HOST",	  "FALSE_GPU_DEFAULT_CONTEXT",
+		"FALSE_GPU_OTHER_CONTEXT", "FALSE_GPU_TYPE",	  "FALSE_GPU_NO_COPY",
+		"FALSE_GPU_POOLED",
 	};
 	size_t i;
 

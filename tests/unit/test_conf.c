@@ -164,10 +164,10 @@ static void test_no_effect(void **state)
 	ofi_param_init();
 	assert_string_equal(capture_stop(), "");
 	assert_true(ofi_param_defined("FI_FORK_UNSAFE"));
-	load("FI_HMEM_ZE_USE_DMABUF=on\n");
+	load("FI_HMEM_NEURON_USE_DMABUF=on\n");
 	capture_start();
 	ofi_param_init();
-	assert_non_null(strstr(capture_stop(), "FI_HMEM_ZE_USE_DMABUF=on: Register memory"));
+	assert_non_null(strstr(capture_stop(), "FI_HMEM_NEURON_USE_DMABUF=on: Register memory"));
 	load("FI_OFFLOAD_COLL_PROVIDER=sharp\n");
 	capture_start();
 	ofi_param_init();

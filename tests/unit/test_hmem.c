@@ -18,14 +18,18 @@
 
 /* What a process saw. */
 struct seen {
-	bool any, cuda, rocr, ze, neuron, may_export, rocr_may_export, disabled, finder;
-	char why[512], cuda_why[256], rocr_why[256], ze_why[256], neuron_why[256], log[16384];
+	bool any, cuda, rocr, ze, neuron, may_export, rocr_may_export, ze_may_export, disabled,
+		finder;
+	char why[1024], cuda_why[256], rocr_why[256], ze_why[256], neuron_why[256], log[16384];
 };
 
 static struct seen *seen;
 static struct fi_provider prov = { .name = "ofi_fake" };
-static const char *library,
-	*hsa = "/nonexistent/libhsa-runtime64.so.1"; /* files of libcuda.so.1 and libhsa-runtime64.so.1 */
+
+#define NO_HSA "/nonexistent/libhsa-runtime64.so.1"
+#define NO_ZE  "/nonexistent/libze_loader.so.1"
+/* Files of libcuda.so.1, libhsa-runtime64.so.1 and libze_loader.so.1. */
+static const char *library, *hsa = NO_HSA, *loader = NO_ZE;
 
 void *__real_dlopen(const char *name, int flags);
 void *__wrap_dlopen(const char *name, int flags);
@@ -33,7 +37,9 @@ void *__wrap_dlopen(const char *name, int flags)
 {
 	if (!strcmp(name, "libcuda.so.1"))
 		return __real_dlopen(library, flags);
-	return __real_dlopen(strcmp(name, "libhsa-runtime64.so.1") ? name : hsa, flags);
+	if (!strcmp(name, "libhsa-runtime64.so.1"))
+		return __real_dlopen(hsa, flags);
+	return __real_dlopen(strcmp(name, "libze_loader.so.1") ? name : loader, flags);
 }
 
 static void look(void)
@@ -48,12 +54,13 @@ static void look(void)
 	snprintf(seen->cuda_why, sizeof(seen->cuda_why), "%s", why);
 	seen->rocr = ofi_hmem_get(&prov, FI_HMEM_ROCR, &why) == &ofi_hmem_rocr;
 	snprintf(seen->rocr_why, sizeof(seen->rocr_why), "%s", why);
-	seen->ze = ofi_hmem_get(&prov, FI_HMEM_ZE, &why);
+	seen->ze = ofi_hmem_get(&prov, FI_HMEM_ZE, &why) == &ofi_hmem_ze;
 	snprintf(seen->ze_why, sizeof(seen->ze_why), "%s", why);
 	seen->neuron = ofi_hmem_get(&prov, FI_HMEM_NEURON, &why);
 	snprintf(seen->neuron_why, sizeof(seen->neuron_why), "%s", why);
 	seen->may_export = ofi_hmem_may_export(&ofi_hmem_cuda);
 	seen->rocr_may_export = ofi_hmem_may_export(&ofi_hmem_rocr);
+	seen->ze_may_export = ofi_hmem_may_export(&ofi_hmem_ze);
 	seen->disabled = ofi_hmem_p2p_disabled();
 	seen->finder = ofi_hmem_finder == ofi_hmem_of && !ofi_hmem_of(&why);
 	snprintf(seen->log, sizeof(seen->log), "%s", capture_stop());
@@ -91,9 +98,9 @@ static void test_works(void **state)
 	assert_false(seen->disabled);
 	assert_string_equal(seen->cuda_why, "");
 	assert_false(seen->rocr);
-	assert_non_null(strstr(seen->rocr_why, "/nonexistent/libhsa-runtime64.so.1"));
+	assert_non_null(strstr(seen->rocr_why, NO_HSA));
 	assert_false(seen->ze);
-	assert_non_null(strstr(seen->ze_why, "does not support Level Zero, "));
+	assert_non_null(strstr(seen->ze_why, NO_ZE));
 	assert_false(seen->neuron);
 	assert_non_null(strstr(seen->neuron_why, "does not support Neuron, "));
 	assert_string_equal(seen->log, "");
@@ -114,7 +121,26 @@ static void test_rocr(void **state)
 	assert_true(seen->cuda && !seen->rocr);
 	look_with(FALSE_CUDA, "FI_HMEM_ROCR_USE_DMABUF", "0");
 	assert_true(seen->rocr && seen->may_export && !seen->rocr_may_export);
-	hsa = "/nonexistent/libhsa-runtime64.so.1";
+	hsa = NO_HSA;
+}
+
+/* Alone, and with another one. */
+static void test_ze(void **state)
+{
+	(void)state;
+	loader = FALSE_ZE;
+	look_with("/nonexistent/libcuda.so.1", NULL, NULL);
+	assert_true(seen->any && seen->ze && seen->finder && seen->ze_may_export && !seen->cuda);
+	look_with(FALSE_CUDA, "FI_HMEM", "cuda");
+	assert_true(seen->cuda && !seen->ze);
+	look_with(FALSE_CUDA, "FI_HMEM", "ze,cuda");
+	assert_true(seen->cuda && seen->ze);
+	look_with(FALSE_CUDA, "FI_HMEM_ZE_USE_DMABUF", "0");
+	assert_true(seen->ze && seen->may_export && !seen->ze_may_export);
+	look_with(FALSE_CUDA, "FALSE_GPU_FAIL", "zeInit:2013265921");
+	assert_true(seen->cuda && !seen->ze);
+	assert_non_null(strstr(seen->ze_why, "zeInit returns 0x78000001: "));
+	loader = NO_ZE;
 }
 
 static void test_not_loaded(void **state)
@@ -200,7 +226,7 @@ static void test_unknown_name(void **state)
 	assert_false(seen->any);
 	assert_string_equal(seen->cuda_why, "FI_HMEM=kuda does not name it");
 	warning = strstr(seen->log, "FI_HMEM: there is no interface \"kuda\"; "
-				    "permitted are cuda, rocr, system and all\n");
+				    "permitted are cuda, rocr, ze, system and all\n");
 	assert_non_null(warning);
 	assert_null(strstr(warning + 1, "FI_HMEM"));
 	look_with(FALSE_CUDA, "FI_HMEM", "cuda,cud,allx");
@@ -224,11 +250,11 @@ static void test_parameters(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_works),	   cmocka_unit_test(test_rocr),
-		cmocka_unit_test(test_not_loaded), cmocka_unit_test(test_no_library),
-		cmocka_unit_test(test_no_device),  cmocka_unit_test(test_named),
-		cmocka_unit_test(test_not_named),  cmocka_unit_test(test_unknown_name),
-		cmocka_unit_test(test_parameters),
+		cmocka_unit_test(test_works),	     cmocka_unit_test(test_rocr),
+		cmocka_unit_test(test_ze),	     cmocka_unit_test(test_not_loaded),
+		cmocka_unit_test(test_no_library),   cmocka_unit_test(test_no_device),
+		cmocka_unit_test(test_named),	     cmocka_unit_test(test_not_named),
+		cmocka_unit_test(test_unknown_name), cmocka_unit_test(test_parameters),
 	};
 
 	seen = mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
