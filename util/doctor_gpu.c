@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Checks whether RDMA devices can reach the memory of GPUs: as a dma-buf, which the open driver of
- * NVIDIA and that of AMD export, or as peer memory by a module beside the driver.
+ * NVIDIA, that of AMD and that of Intel export, or as peer memory by a module beside the driver.
  */
 #include "doctor_gpu.h"
 
@@ -36,12 +36,15 @@ void doctor_gpu(struct doctor *doctor)
 	bool nvidia = tree_exists(doctor->root, "/sys/module/nvidia");
 	bool amd = tree_exists(doctor->root, "/sys/module/amdgpu") &&
 		   tree_exists(doctor->root, "/sys/class/kfd");
+	bool intel = tree_exists(doctor->root, "/sys/module/xe");
 
 	doctor->topic = "gpu";
 	if (nvidia)
 		check_nvidia(doctor);
 	if (amd)
 		doctor_say(doctor, DOCTOR_OK, "the driver amdgpu exports dma-bufs");
-	if (!nvidia && !amd)
+	if (intel)
+		doctor_say(doctor, DOCTOR_OK, "the driver xe exports dma-bufs");
+	if (!nvidia && !amd && !intel)
 		doctor_say(doctor, DOCTOR_OK, "no driver of a GPU for computing is loaded");
 }

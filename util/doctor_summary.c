@@ -49,6 +49,7 @@ void doctor_summary(struct doctor *doctor, const struct doctor_ports *ports, con
 	const char *root = doctor->root;
 	bool nvidia = tree_exists(root, "/sys/module/nvidia");
 	bool amd = tree_exists(root, "/sys/module/amdgpu");
+	bool intel = tree_exists(root, "/sys/module/xe");
 
 	if (doctor->as_json || doctor->quiet)
 		return;
@@ -60,6 +61,6 @@ void doctor_summary(struct doctor *doctor, const struct doctor_ports *ports, con
 		print_port(doctor, port);
 	if (STAILQ_EMPTY(ports))
 		fprintf(out, "  device    none\n");
-	fprintf(out, "  GPU       %s%s%s\n", nvidia ? "nvidia" : "", amd ? " amdgpu" : "",
-		nvidia || amd ? "" : "none");
+	fprintf(out, "  GPU       %s%s%s%s\n", nvidia ? "nvidia" : "", amd ? " amdgpu" : "",
+		intel ? " xe" : "", nvidia || amd || intel ? "" : "none");
 }

@@ -59,6 +59,15 @@ static void test_amd(void **state)
 	rig_expect("  GPU ", " amdgpu", NULL);
 }
 
+static void test_intel(void **state)
+{
+	(void)state;
+	rig_file("/sys/module/xe/srcversion", "\n");
+	check(NULL);
+	rig_expect("ok", "the driver xe exports dma-bufs", NULL);
+	rig_expect("  GPU ", " xe", NULL);
+}
+
 static void test_summary(void **state)
 {
 	(void)state;
@@ -101,8 +110,8 @@ static void test_quiet(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_no_gpu),  TEST(test_nvidia), TEST(test_amd),
-		TEST(test_summary), TEST(test_quiet),
+		TEST(test_no_gpu), TEST(test_nvidia),  TEST(test_amd),
+		TEST(test_intel),  TEST(test_summary), TEST(test_quiet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
