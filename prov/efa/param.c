@@ -28,7 +28,7 @@ const struct ofi_param efa_param_table[] = {
 	INT(tx_iov_limit, 4, 1, INT_MAX, "Buffers per transmit operation if the hints say 0"),
 	INT(rx_iov_limit, 4, 1, INT_MAX, "Buffers per receive if the hints say 0"),
 	UNUSED(rx_window_size, INT, 128, "Packets of long messages in flight from one endpoint",
-	       "the delay of packets bounds those in flight to each peer"),
+	       "there are up to 128 packets to each peer in flight"),
 	UNUSED(tx_queue_size, INT, 0, "Depth of the device's transmit queue",
 	       "FI_EFA_TX_SIZE sets it"),
 	UNUSED(recvwin_size, INT, 16384, "Messages that the reorder buffer holds",
