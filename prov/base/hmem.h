@@ -32,7 +32,7 @@ struct ofi_hmem_symbol {
 	bool optional;
 };
 
-/* What an error of the runtime is as FI_E*. */
+/* Maps an error of the runtime to FI_E*. */
 struct ofi_hmem_error {
 	int result, err;
 };

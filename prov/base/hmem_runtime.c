@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the interfaces of device memory share: opening their runtimes, errors and reasons. */
+/* The interfaces of device memory share this: opening their runtimes, errors and reasons. */
 #include "hmem.h"
 
 #include <dlfcn.h>

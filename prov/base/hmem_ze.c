@@ -140,7 +140,7 @@ static bool ze_start(struct ofi_hmem_why *why)
 		      : ofi_hmem_cannot(why, "the drivers find no GPU");
 }
 
-/* Where memory of a device is. */
+/* Names where memory of a device is. */
 struct place {
 	void *context, *device;
 };

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What its functions return. */
+/* Its functions return these. */
 enum {
 	OFI_ZE_SUCCESS = 0,
 	OFI_ZE_OUT_OF_HOST_MEMORY = 0x70000002,
@@ -52,7 +52,7 @@ struct ofi_ze_device_properties {
 	char name[256];
 };
 
-/* Of the queues of a device that can do the same. The ordinal of a group is its index. */
+/* Describes the queues of a device that can do the same. The ordinal of a group is its index. */
 struct ofi_ze_group_properties {
 	int stype;
 	void *next;

@@ -36,7 +36,7 @@ enum {
 	NUMBERS = 65536
 };
 
-/* Where the processes of a host tell each other which SRD queue pairs exist. */
+/* Here the processes of a host tell each other which SRD queue pairs exist. */
 #define REGISTRY "/weft-fake-efa"
 
 /* Those of the device's driver, the same for all devices. */

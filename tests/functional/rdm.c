@@ -37,20 +37,26 @@ void rdm_open(struct rdm_pair *pair, int mr_mode)
 	rdm_open_with(pair, mr_mode, &(struct rdm_change){ .wait = FI_WAIT_NONE });
 }
 
-void rdm_open_with(struct rdm_pair *pair, int mr_mode, const struct rdm_change *change)
+void rdm_hint_device(struct fi_info *hints)
 {
 	const char *provider = getenv("WEFT_PROVIDER");
+
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->addr_format = provider ? FI_FORMAT_UNSPEC : FI_SOCKADDR_IN;
+	hints->domain_attr->name = strdup(need_env("WEFT_DEVICE"));
+	hints->fabric_attr->prov_name = strdup(provider ? provider : "verbs");
+}
+
+void rdm_open_with(struct rdm_pair *pair, int mr_mode, const struct rdm_change *change)
+{
 	struct fi_info *hints = fi_allocinfo();
 	bool text;
 	int i;
 
 	CHECK(hints);
 	memset(pair, 0, sizeof(*pair));
-	hints->ep_attr->type = FI_EP_RDM;
-	hints->addr_format = provider ? FI_FORMAT_UNSPEC : FI_SOCKADDR_IN;
+	rdm_hint_device(hints);
 	hints->domain_attr->mr_mode = mr_mode;
-	hints->domain_attr->name = strdup(need_env("WEFT_DEVICE"));
-	hints->fabric_attr->prov_name = strdup(provider ? provider : "verbs");
 	if (change->hints)
 		change->hints(hints);
 	/* FI_MR_DMABUF came with API 1.20. */

@@ -29,6 +29,12 @@ struct rdm_pair {
 
 #define RDM_PROV_KEYS (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
+/*
+ * Sets hints to endpoints of this type on the tested device: with IP addresses of verbs, or of the
+ * provider that WEFT_PROVIDER names, in its own format.
+ */
+void rdm_hint_device(struct fi_info *hints);
+
 /* Deviations that a test wants; NULL and 0 mean none. */
 struct rdm_change {
 	void (*hints)(struct fi_info *hints);

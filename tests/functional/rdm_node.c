@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* One reliable-datagram endpoint, and processes with one each. */
 #include "rdm_node.h"
+#include "rdm.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -20,14 +21,10 @@ enum fi_wait_obj node_wait_obj = FI_WAIT_NONE;
 static struct fi_info *get_info(const char *service)
 {
 	struct fi_info *hints = fi_allocinfo(), *info = NULL;
-	const char *provider = getenv("WEFT_PROVIDER");
 
 	CHECK(hints);
-	hints->ep_attr->type = FI_EP_RDM;
-	hints->addr_format = provider ? FI_FORMAT_UNSPEC : FI_SOCKADDR_IN;
+	rdm_hint_device(hints);
 	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
-	hints->domain_attr->name = strdup(need_env("WEFT_DEVICE"));
-	hints->fabric_attr->prov_name = strdup(provider ? provider : "verbs");
 	hints->tx_attr->tclass = node_tclass;
 	if (node_auth_key) {
 		hints->ep_attr->auth_key = (uint8_t *)strdup(node_auth_key);

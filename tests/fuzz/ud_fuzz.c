@@ -12,6 +12,7 @@
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/provider/tclass.h"
+#include "prov/verbs/rdm/arrive.h"
 #include "tests/unit/ud_net.h"
 
 enum { HONEST = 2, MESSAGES = 64, POLLS = 400 };
@@ -108,11 +109,11 @@ int vrb_rc_conn_send(struct vrb_rc_conn *conn, const void *bytes, size_t len)
 
 static void take(unsigned int at, const struct ibv_wc *wc)
 {
-	struct vrb_rdm_rx *rx =
-		(struct vrb_rdm_rx *)(uintptr_t)(wc->wr_id & ~(uint64_t)VRB_RDM_RX_BIT);
+	struct vrb_rdm_rx *rx;
 
 	if (!(wc->wr_id & VRB_RDM_RX_BIT))
 		return;
+	rx = vrb_rdm_rx_of(wc);
 	check(wc->byte_len <= UD_BUFFER);
 	if (at == 0 && wc->qp_num == honest[0]->rc.qp_num) {
 		check(wc->byte_len == 1);

@@ -21,7 +21,7 @@ static bool initialized;
 static int contexts, lists; /* created so far */
 static bool copying;	    /* a copy is under way, atomic */
 
-/* For tests. */
+/* Tests read these. */
 int false_ze_contexts(void);
 int false_ze_contexts(void)
 {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
+#include "prov/verbs/rdm/arrive.h"
 #include "ud_net.h"
 
 enum {
@@ -140,8 +141,7 @@ static struct flow *flow_to(const struct ud_node *node, uint32_t qp_num)
 
 static void arrived(const struct ud_node *node, const struct ibv_wc *wc)
 {
-	struct vrb_rdm_rx *rx =
-		(struct vrb_rdm_rx *)(uintptr_t)(wc->wr_id & ~(uint64_t)VRB_RDM_RX_BIT);
+	struct vrb_rdm_rx *rx = vrb_rdm_rx_of(wc);
 	struct flow *flow = flow_to(node, wc->qp_num);
 	unsigned int n = flow->arrived++;
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What ends a connection on unreliable datagrams, and what does not; when messages are
- * acknowledged; packets that a device with SRD queue pairs does not deliver.
+ * These tests end connections on unreliable datagrams, or do not; they look at when messages are
+ * acknowledged, and at packets that a device with SRD queue pairs does not deliver.
  */
 #include "unit.h"
 
 #include <string.h>
 #include <rdma/fi_errno.h>
+#include "prov/verbs/rdm/arrive.h"
 #include "ud_net.h"
 
 static const struct ud_net_params calm;
@@ -243,7 +244,7 @@ static bool is_acknowledged_at_once(void)
 	send_one(active);
 	ud_net_pass(1000);
 	assert_true(ud_net_poll(1, &wc));
-	ud_net_repost(1, (struct vrb_rdm_rx *)(uintptr_t)(wc.wr_id & ~(uint64_t)VRB_RDM_RX_BIT));
+	ud_net_repost(1, vrb_rdm_rx_of(&wc));
 	ud_net_pass(100);
 	for (i = 0; ud_net_poll(0, &wc); i++)
 		completions += !(wc.wr_id & VRB_RDM_RX_BIT);
@@ -258,9 +259,7 @@ static void answer(void)
 	ud_net_pass(100);
 	while (ud_net_poll(0, &wc))
 		if (wc.wr_id & VRB_RDM_RX_BIT)
-			ud_net_repost(0,
-				      (struct vrb_rdm_rx *)(uintptr_t)(wc.wr_id &
-								       ~(uint64_t)VRB_RDM_RX_BIT));
+			ud_net_repost(0, vrb_rdm_rx_of(&wc));
 	ud_net_pass(1000);
 	while (ud_net_poll(1, &wc))
 		;
@@ -333,8 +332,7 @@ static unsigned int receive(unsigned int at, struct vrb_rdm_rx **rxs)
 	for (i = 0; i < 5000; i++) {
 		ud_net_pass(200);
 		for (; ud_net_poll(at, &wc); count++)
-			rxs[count] = (struct vrb_rdm_rx *)(uintptr_t)(wc.wr_id &
-								      ~(uint64_t)VRB_RDM_RX_BIT);
+			rxs[count] = vrb_rdm_rx_of(&wc);
 		while (ud_net_poll(!at, &wc))
 			assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	}

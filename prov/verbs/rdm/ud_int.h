@@ -107,10 +107,10 @@ struct vrb_ud_conn {
 	bool over;   /* the peer has ended the connection, or was told that it has ended */
 	bool broken; /* what is posted fails */
 	bool told;   /* `ended` was called */
-	bool cut;    /* the peer has violated the protocol: what it has sent is dropped */
 	int end_err; /* what `ended` is called with once nothing is stalled; 0: it has not ended */
-	enum vrb_ud_reason reason; /* that the peer was told, if it is over */
-	bool is_refused;	   /* the packet with the number `refused` was not carried out */
+	/* The peer was told this, if it is over. Unless it is 0 (closed), its data are dropped. */
+	enum vrb_ud_reason reason;
+	bool is_refused; /* the packet with the number `refused` was not carried out */
 	uint32_t refused;
 	bool is_busy, is_done, is_failing;
 	enum ibv_wc_status status; /* of the first failure */

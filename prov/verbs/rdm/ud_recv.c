@@ -26,7 +26,7 @@ void vrb_ud_tell(struct vrb_ud_conn *ud, int err)
 	if (ud->told)
 		return;
 	ud->end_err = err;
-	if (ud->is_stalled && !ud->cut)
+	if (ud->is_stalled && !ud->reason)
 		return;
 	ud->told = true;
 	vrb_ud_of(ud)->calls->ended(ud->conn, err);
@@ -39,7 +39,7 @@ static void end_conn(struct vrb_ud_conn *ud, enum vrb_ud_reason reason, int err)
 		return;
 	vrb_ud_send_bare(ud, VRB_UD_END, reason);
 	ud->reason = reason;
-	ud->over = ud->cut = true;
+	ud->over = true;
 	vrb_ud_tell(ud, err);
 }
 
@@ -192,7 +192,7 @@ static void take_data(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet
 
 static void handle(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 {
-	if (ud->cut)
+	if (ud->reason)
 		return;
 	switch (packet->kind) {
 	case VRB_UD_SEND:
@@ -217,7 +217,7 @@ static void deliver(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
 
-	if (!ud->cut && (ud->is_stalled || lacks_buffer(ud, &rx->packet))) {
+	if (!ud->reason && (ud->is_stalled || lacks_buffer(ud, &rx->packet))) {
 		STAILQ_INSERT_TAIL(&ud->stalled, rx, stalled);
 		if (!ud->is_stalled)
 			TAILQ_INSERT_TAIL(&all->stalled, ud, stalling);
@@ -232,7 +232,8 @@ static void unstall(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud_rx *rx;
 
-	while ((rx = STAILQ_FIRST(&ud->stalled)) && (ud->cut || !lacks_buffer(ud, &rx->packet))) {
+	while ((rx = STAILQ_FIRST(&ud->stalled)) &&
+	       (ud->reason || !lacks_buffer(ud, &rx->packet))) {
 		STAILQ_REMOVE_HEAD(&ud->stalled, stalled);
 		handle(ud, &rx->packet);
 		rx_put(vrb_ud_of(ud), rx);
