@@ -196,6 +196,15 @@ const char *ofi_addr_str(const struct sockaddr *sa, char *buf, size_t len)
 	return buf;
 }
 
+const char *ofi_qp_name_str(const struct ofi_qp_name *name, char *buf, size_t len)
+{
+	char gid[INET6_ADDRSTRLEN];
+
+	inet_ntop(AF_INET6, name->gid, gid, sizeof(gid));
+	snprintf(buf, len, "fi_addr_efa://[%s]:%u:%u", gid, name->qpn, name->key);
+	return buf;
+}
+
 /* The parts of an address in text form: the host, followed by "port" or "pkey/sid/scope". */
 struct addr_text {
 	int family;

@@ -180,12 +180,18 @@ static uint64_t age_of(uint64_t since)
 
 static void peer_name(const struct reading *now, struct fi_stats_peer *peer)
 {
-	struct sockaddr_storage addr = { 0 };
+	union {
+		struct sockaddr_storage ss;
+		struct ofi_qp_name qp;
+	} addr = { 0 };
 	char text[OFI_ADDR_STRLEN];
 	const char *scheme;
 
 	memcpy(&addr, now->text.address, sizeof(now->text.address));
-	ofi_addr_str((struct sockaddr *)&addr, text, sizeof(text));
+	if (addr.ss.ss_family == OFI_AF_QP)
+		ofi_qp_name_str(&addr.qp, text, sizeof(text));
+	else
+		ofi_addr_str((struct sockaddr *)&addr.ss, text, sizeof(text));
 	scheme = strstr(text, "://");
 	snprintf(peer->address, sizeof(peer->address), "%.63s", scheme ? scheme + 3 : text);
 }

@@ -109,7 +109,7 @@ struct ofi_stats_peer {
 	uint32_t turn;	     /* atomic */
 	uint64_t since;	     /* ms of CLOCK_MONOTONIC: when it entered its state */
 	uint32_t most;	     /* credits with nothing in flight; atomic */
-	uint8_t address[28]; /* a sockaddr_in or a sockaddr_in6 */
+	uint8_t address[28]; /* a sockaddr_in, a sockaddr_in6 or a struct ofi_qp_name */
 	char transport[16];
 	char state[32], cause[48], waits[64];
 	struct ofi_stats_place place[OFI_STATS_PEER_FIELDS];

@@ -63,7 +63,7 @@ bool ofi_rdm_addr_set_qp(struct ofi_rdm_addr *addr, const uint8_t *gid, uint32_t
 	static const uint8_t zero[16];
 
 	memset(addr, 0, sizeof(*addr));
-	addr->qp.family = OFI_RDM_AF_QP;
+	addr->qp.family = OFI_AF_QP;
 	memcpy(addr->qp.gid, gid, sizeof(addr->qp.gid));
 	addr->qp.qpn = qpn;
 	addr->qp.key = key;
@@ -92,12 +92,6 @@ void ofi_rdm_addr_name(const struct ofi_rdm_addr *addr, uint8_t *name)
 
 const char *ofi_rdm_addr_str(const struct ofi_rdm_addr *addr, char *text, size_t len)
 {
-	char gid[INET6_ADDRSTRLEN];
-
-	if (!ofi_rdm_addr_is_qp(addr))
-		return ofi_addr_str(&addr->sa, text, len);
-	if (!inet_ntop(AF_INET6, addr->qp.gid, gid, sizeof(gid)))
-		gid[0] = '\0';
-	snprintf(text, len, "fi_addr_efa://[%s]:%u:%u", gid, addr->qp.qpn, addr->qp.key);
-	return text;
+	return ofi_rdm_addr_is_qp(addr) ? ofi_qp_name_str(&addr->qp, text, len)
+					: ofi_addr_str(&addr->sa, text, len);
 }

@@ -7,19 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <netinet/in.h>
+#include <ofi/addr.h>
 
 enum {
-	OFI_RDM_AF_QP = 0xefa,	/* no address family of the system: the name of a queue pair */
 	OFI_RDM_ADDR_NAME = 32, /* bytes of FI_ADDR_EFA */
-};
-
-/* The name of a queue pair, which peers reach without a connection manager. No padding. */
-struct ofi_rdm_qp_name {
-	sa_family_t family; /* OFI_RDM_AF_QP */
-	uint16_t zero;
-	uint8_t gid[16];
-	uint32_t qpn;
-	uint32_t key; /* a random number that tells an endpoint from an earlier one */
 };
 
 /* An address as stored in the AV and used to look up peers. */
@@ -28,13 +19,13 @@ struct ofi_rdm_addr {
 		struct sockaddr sa;
 		struct sockaddr_in in;
 		struct sockaddr_in6 in6;
-		struct ofi_rdm_qp_name qp;
+		struct ofi_qp_name qp;
 	};
 };
 
 static inline bool ofi_rdm_addr_is_qp(const struct ofi_rdm_addr *addr)
 {
-	return addr->sa.sa_family == OFI_RDM_AF_QP;
+	return addr->sa.sa_family == OFI_AF_QP;
 }
 
 /* Returns false if the address is not an IP address with a port. */

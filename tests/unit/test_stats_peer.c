@@ -10,6 +10,7 @@
 #include "prov/base/stats.h"
 #include "prov/base/wait.h"
 #include "src/stats_read.h"
+#include <ofi/addr.h>
 #include <rdma/fi_errno.h>
 
 struct object {
@@ -55,6 +56,23 @@ static struct fi_stats_peer read_one(void)
 	assert_int_equal(ops->next_peer(fid, 0, &peer), 1);
 	fi_close(fid);
 	return peer;
+}
+
+static void test_queue_pair(void **state)
+{
+	static const struct ofi_qp_name name = {
+		.family = OFI_AF_QP,
+		.gid = { 0xfe, 0x80, [15] = 1 },
+		.qpn = 17,
+		.key = 99,
+	};
+	struct object *a = new_object(7000);
+
+	(void)state;
+	memcpy(a->stats.address, &name, sizeof(name));
+	ofi_stats_peer_show(&a->stats);
+	assert_string_equal(read_one().address, "[fe80::1]:17:99");
+	ofi_stats_peer_free(a, &a->stats);
 }
 
 static void test_states(void **state)
@@ -226,9 +244,9 @@ static void test_fork(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_states), cmocka_unit_test(test_waits),
-		cmocka_unit_test(test_wrong),  cmocka_unit_test(test_bound),
-		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_states), cmocka_unit_test(test_queue_pair),
+		cmocka_unit_test(test_waits),  cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_bound),  cmocka_unit_test(test_fork),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

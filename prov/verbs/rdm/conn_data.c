@@ -12,8 +12,8 @@ static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
 void vrb_rdm_conn_ip(uint8_t *ip, const struct sockaddr *sa)
 {
-	if (sa->sa_family == OFI_RDM_AF_QP) {
-		memcpy(ip, ((const struct ofi_rdm_qp_name *)sa)->gid, 16);
+	if (sa->sa_family == OFI_AF_QP) {
+		memcpy(ip, ((const struct ofi_qp_name *)sa)->gid, 16);
 		return;
 	}
 	if (sa->sa_family == AF_INET6) {
@@ -98,9 +98,8 @@ bool vrb_rdm_conn_is_from(const struct ofi_rdm_cmwire *cm, const struct sockaddr
 	const struct sockaddr_in6 *in6 = (const void *)from;
 	const struct sockaddr_in *in = (const void *)from;
 
-	if (from->sa_family == OFI_RDM_AF_QP)
-		return !memcmp(cm->addr, ((const struct ofi_rdm_qp_name *)from)->gid,
-			       sizeof(cm->addr));
+	if (from->sa_family == OFI_AF_QP)
+		return !memcmp(cm->addr, ((const struct ofi_qp_name *)from)->gid, sizeof(cm->addr));
 	if (from->sa_family == AF_INET6)
 		return !memcmp(cm->addr, &in6->sin6_addr, sizeof(cm->addr));
 	return from->sa_family == AF_INET && !memcmp(cm->addr, mapped, sizeof(mapped)) &&

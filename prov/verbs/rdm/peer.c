@@ -4,6 +4,7 @@
 #include <string.h>
 #include "prov/base/wait.h"
 #include "rc.h"
+#include "ud_int.h"
 
 /*
  * Hosts are distributed using a secret key, so that nobody can choose with whom to share a number.
@@ -13,7 +14,9 @@ static uint8_t host_of(const struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *a
 	uint64_t hash = vrb_rc(ep)->conns.host_key, words[2] = { 0 };
 	int i;
 
-	if (addr->sa.sa_family == AF_INET)
+	if (ofi_rdm_addr_is_qp(addr))
+		memcpy(words, addr->qp.gid, sizeof(words));
+	else if (addr->sa.sa_family == AF_INET)
 		memcpy(words, &addr->in.sin_addr, sizeof(addr->in.sin_addr));
 	else
 		memcpy(words, &addr->in6.sin6_addr, sizeof(words));
@@ -87,6 +90,7 @@ static const struct ofi_stats_place places[OFI_STATS_PEER_FIELDS] = {
 
 void vrb_rc_stats_show_peer(struct ofi_rdm_peer *peer)
 {
+	const struct vrb_ud *ud = vrb_rc(peer->ep)->ud;
 	struct ofi_stats_peer *stats = &peer->stats;
 
 	_Static_assert(sizeof(stats->address) == sizeof(peer->addr), "an address of a peer");
@@ -94,7 +98,7 @@ void vrb_rc_stats_show_peer(struct ofi_rdm_peer *peer)
 	stats->ep = peer->ep->stats.id;
 	stats->most = 0;
 	memcpy(stats->address, &peer->addr, sizeof(stats->address));
-	memcpy(stats->transport, vrb_rc(peer->ep)->ud ? "ud" : "rc", sizeof("rc"));
+	strcpy(stats->transport, !ud ? "rc" : ud->unordered ? "srd" : "ud");
 	memcpy(stats->place, places, sizeof(places));
 	ofi_stats_peer_enter(stats, ofi_rdm_conn_state_name(vrb_rc_peer(peer)->policy.state), "",
 			     "", ofi_now_ms());

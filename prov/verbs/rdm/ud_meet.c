@@ -90,7 +90,7 @@ static void send_answer(struct vrb_ud_conn *ud)
 
 int vrb_ud_ask(struct vrb_rc_conn *conn, const uint8_t *wire, uint8_t len)
 {
-	const struct ofi_rdm_qp_name *name = &conn->peer->addr.qp;
+	const struct ofi_qp_name *name = &conn->peer->addr.qp;
 	struct vrb_ud *all = vrb_rc(conn->ep)->ud;
 	const struct ibv_ah_attr attr = way_to(all, name->gid);
 	struct vrb_ud_conn *ud = conn->ud;
