@@ -45,6 +45,7 @@ struct vrb_ud_tx {
 	uint32_t posted; /* copies in the device's send queue */
 	bool done;	 /* nobody needs it once none is posted */
 	bool not_ready;	 /* the peer's device had no receive for it: in ud->not_ready */
+	uint32_t asker;	 /* the number of the connection that requests with it; 0: none */
 	struct vrb_ud_conn *ud;
 	TAILQ_ENTRY(vrb_ud_tx) link;
 	uint8_t bytes[] __attribute__((aligned(8)));
@@ -259,6 +260,8 @@ void vrb_ud_send_not_ready(struct vrb_ud_conn *ud);
 void vrb_ud_met(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_packet *packet);
 /* Sends the request again if it is time to. */
 void vrb_ud_ask_again(struct vrb_ud_conn *ud);
+/* The device says that nobody is there to answer the request of the connection with this number. */
+void vrb_ud_nobody(struct vrb_ud *all, uint32_t number);
 /* Sets the name of the queue pair. Returns 0 or -FI_E*. */
 int vrb_ud_set_name(struct vrb_ud *all);
 

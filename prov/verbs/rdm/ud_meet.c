@@ -202,27 +202,48 @@ static void take_ask(struct vrb_ud *all, const struct ibv_wc *wc,
 	all->requests += all->calls->asked(all->ep, &event);
 }
 
+/* Returns the connection of that number if it waits for an answer. */
+static struct vrb_ud_conn *asking(const struct vrb_ud *all, uint32_t number)
+{
+	struct vrb_rc_conn *conn = vrb_rc_conn_find(all->ep, number);
+	struct vrb_ud_conn *ud = conn && conn->state < VRB_RC_CONN_ENDED ? conn->ud : NULL;
+
+	return ud && ud->letter && ud->letter->kind == VRB_UD_ASK ? ud : NULL;
+}
+
+static void end_ask(struct vrb_ud *all, struct vrb_ud_conn *ud, struct rdma_cm_event *event)
+{
+	event->param.ud.ah_attr = ud->path->attr;
+	/* Otherwise the request is sent again, and answered again. */
+	if (!all->calls->answered(ud->conn, event))
+		return;
+	free(ud->letter);
+	ud->letter = NULL;
+}
+
 static void take_reply(struct vrb_ud *all, const struct ibv_wc *wc,
 		       const struct vrb_ud_packet *packet)
 {
-	struct vrb_rc_conn *conn = vrb_rc_conn_find(all->ep, packet->to);
-	struct vrb_ud_conn *ud = conn ? conn->ud : NULL;
+	struct vrb_ud_conn *ud = asking(all, packet->to);
 	struct rdma_cm_event event;
 
-	if (!ud || !ud->letter || ud->letter->kind != VRB_UD_ASK || ud->qpn != wc->src_qp ||
-	    conn->state >= VRB_RC_CONN_ENDED)
+	if (!ud || ud->qpn != wc->src_qp)
 		return;
 	event = event_new(RDMA_CM_EVENT_ESTABLISHED, wc, packet, 0);
 	if (packet->kind == VRB_UD_DECLINE) {
 		event.event = RDMA_CM_EVENT_UNREACHABLE;
 		event.status = 1;
 	}
-	event.param.ud.ah_attr = ud->path->attr;
-	/* Otherwise the request is sent again, and answered again. */
-	if (!all->calls->answered(conn, &event))
-		return;
-	free(ud->letter);
-	ud->letter = NULL;
+	end_ask(all, ud, &event);
+}
+
+void vrb_ud_nobody(struct vrb_ud *all, uint32_t number)
+{
+	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_UNREACHABLE, .status = 1 };
+	struct vrb_ud_conn *ud = asking(all, number);
+
+	if (ud)
+		end_ask(all, ud, &event);
 }
 
 void vrb_ud_met(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_packet *packet)

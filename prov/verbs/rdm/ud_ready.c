@@ -49,6 +49,12 @@ static void receiver_gone(struct vrb_ud_conn *ud, int err)
 	vrb_ud_tell(ud, err);
 }
 
+/* There is no such queue pair. */
+static bool is_nobody(enum ibv_wc_status status)
+{
+	return status == IBV_WC_REM_INV_RD_REQ_ERR || status == IBV_WC_REM_ABORT_ERR;
+}
+
 /* These are the statuses of libefa. A packet with another one counts as lost. */
 void vrb_ud_undelivered(struct vrb_ud *all, uint64_t index, enum ibv_wc_status status)
 {
@@ -56,22 +62,16 @@ void vrb_ud_undelivered(struct vrb_ud *all, uint64_t index, enum ibv_wc_status s
 
 	if (index >= all->sq_tail && index < all->sq_head)
 		tx = all->sq[index % VRB_UD_SQ];
+	if (tx && tx->asker && is_nobody(status))
+		vrb_ud_nobody(all, tx->asker);
 	if (!tx || tx->done || !tx->ud)
 		return;
-	switch (status) {
-	case IBV_WC_RNR_RETRY_EXC_ERR:
+	if (status == IBV_WC_RNR_RETRY_EXC_ERR)
 		not_ready(all, tx);
-		break;
-	case IBV_WC_REM_INV_RD_REQ_ERR: /* there is no such queue pair */
-	case IBV_WC_REM_ABORT_ERR:
-		receiver_gone(tx->ud, FI_ECONNRESET);
-		break;
-	case IBV_WC_RESP_TIMEOUT_ERR:
+	else if (status == IBV_WC_RESP_TIMEOUT_ERR)
 		receiver_gone(tx->ud, FI_ETIMEDOUT);
-		break;
-	default:
-		break;
-	}
+	else if (is_nobody(status))
+		receiver_gone(tx->ud, FI_ECONNRESET);
 }
 
 /* These transmissions have never arrived, so they keep their numbers. */

@@ -166,6 +166,8 @@ bool vrb_ud_put_bare(struct vrb_ud *all, const struct vrb_ah *path, uint32_t qpn
 	sge.length = (uint32_t)vrb_ud_build(bytes, packet);
 	vrb_ud_stamp(bytes, 0, 0, &packet->words, packet->lag);
 	fits = tx || (!packet->len && sge.length <= all->inline_max);
+	if (tx && packet->kind == VRB_UD_ASK)
+		tx->asker = packet->from;
 	if (tx && packet->len)
 		memcpy(bytes + sge.length, packet->payload, packet->len);
 	sge.length += (uint32_t)packet->len;
