@@ -297,7 +297,19 @@ static void ep_wake(struct ofi_rdm_ep *ep, uint64_t ms)
 	(void)ms;
 }
 
+static bool ep_asked(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)
+{
+	return net.params.asked(ep, event);
+}
+
+static bool conn_answered(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
+{
+	return net.params.answered(conn, event);
+}
+
 static const struct vrb_ud_calls calls = {
+	.asked = ep_asked,
+	.answered = conn_answered,
 	.ended = conn_ended,
 	.silent = conn_silent,
 	.lost = ep_lost,
@@ -459,7 +471,7 @@ static struct vrb_rc_conn **bucket(struct ud_conn *conn)
 	return &conn->node->rc.by_qp[conn->rc.qp_num % VRB_RDM_QP_BUCKETS];
 }
 
-static struct ud_conn *conn_new(unsigned int at)
+struct ud_conn *ud_net_conn(unsigned int at)
 {
 	struct ud_conn *conn = calloc(1, sizeof(*conn));
 
@@ -491,8 +503,8 @@ static void tell(struct ud_conn *from, struct ud_conn *to, enum rdma_cm_event_ty
 void ud_net_join(unsigned int from, unsigned int to, struct ud_conn **active,
 		 struct ud_conn **passive)
 {
-	*active = conn_new(from);
-	*passive = conn_new(to);
+	*active = ud_net_conn(from);
+	*passive = ud_net_conn(to);
 	tell(*active, *passive, RDMA_CM_EVENT_CONNECT_REQUEST);
 	tell(*passive, *active, RDMA_CM_EVENT_ESTABLISHED);
 }

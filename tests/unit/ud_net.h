@@ -49,6 +49,9 @@ struct ud_net_params {
 	uint32_t unready;	  /* SRD: packets in a thousand whose receiver is not ready */
 	enum ibv_wc_status error; /* SRD: of all packets, if it is not 0 */
 	void (*silent)(struct ud_conn *conn); /* NULL: the peer's host is heard */
+	/* What is done with requests by letter and with their answers. */
+	bool (*asked)(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event);
+	bool (*answered)(struct vrb_rc_conn *conn, const struct rdma_cm_event *event);
 };
 
 extern struct ud_node ud_nodes[UD_NODES];
@@ -66,6 +69,8 @@ void ud_net_pass(uint64_t us);
 /* Returns the time until a packet arrives or a timer of an endpoint expires, 0 if it is over. */
 uint64_t ud_net_next(void);
 
+/* Returns a new connection of a node, which knows no peer yet. */
+struct ud_conn *ud_net_conn(unsigned int at);
 /* Connects two endpoints; `from` is the active side. */
 void ud_net_join(unsigned int from, unsigned int to, struct ud_conn **active,
 		 struct ud_conn **passive);

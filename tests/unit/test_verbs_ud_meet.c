@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Connections by letter, between queue pairs that are known by name: who is asked, how often, and
+ * what ends a request.
+ */
+#include "unit.h"
+
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "prov/verbs/cm/cm_wire.h"
+#include "ud_net.h"
+
+enum { MANY = 1100 };
+
+/* What an endpoint was told last, and how often. */
+struct told {
+	unsigned int count;
+	struct rdma_cm_event event;
+	uint8_t wire[UINT8_MAX];
+};
+
+static struct told asked, answered;
+static bool no_memory;
+static struct ud_conn *active, *passive;
+
+static void keep(struct told *told, const struct rdma_cm_event *event)
+{
+	told->count++;
+	told->event = *event;
+	if (event->param.ud.private_data_len)
+		memcpy(told->wire, event->param.ud.private_data, event->param.ud.private_data_len);
+	told->event.param.ud.private_data = told->wire;
+}
+
+static bool take_request(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)
+{
+	assert_ptr_equal(ep, &ud_nodes[1].rc.rdm);
+	keep(&asked, event);
+	return !no_memory;
+}
+
+static bool take_answer(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
+{
+	assert_ptr_equal(conn, &active->rc);
+	keep(&answered, event);
+	return !no_memory;
+}
+
+static const struct ud_net_params calm = { .asked = take_request, .answered = take_answer },
+				  dead = { .loss = 1000,
+					   .asked = take_request,
+					   .answered = take_answer },
+				  srd = { .srd = true,
+					  .asked = take_request,
+					  .answered = take_answer };
+
+/* The GID of a node says which it is. */
+static void set_name(unsigned int at)
+{
+	struct vrb_ud *all = ud_nodes[at].rc.ud;
+
+	assert_int_equal(vrb_ud_set_name(all), -FI_EADDRNOTAVAIL);
+	all->port.gid.raw[0] = 0xfe;
+	all->port.gid.raw[15] = (uint8_t)at;
+	assert_int_equal(vrb_ud_set_name(all), 0);
+}
+
+static int begin_with(const struct ud_net_params *params)
+{
+	unsigned int i;
+
+	memset(&asked, 0, sizeof(asked));
+	memset(&answered, 0, sizeof(answered));
+	no_memory = false;
+	ud_net_begin(3, params);
+	for (i = 0; i < UD_NODES; i++)
+		set_name(i);
+	active = ud_net_conn(0);
+	ud_nodes[0].peer.rdm.addr = ud_nodes[1].rc.rdm.self;
+	return 0;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	return begin_with(&calm);
+}
+
+static int begin_srd(void **state)
+{
+	(void)state;
+	return begin_with(&srd);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	if (active)
+		ud_net_close(active);
+	if (passive)
+		ud_net_close(passive);
+	active = passive = NULL;
+	ud_net_end();
+	return 0;
+}
+
+/* Polls all nodes for so long. Returns the number of successful completions. */
+static unsigned int watch(uint64_t ms)
+{
+	unsigned int i, done = 0;
+	struct ibv_wc wc;
+
+	for (ms *= 5; ms; ms--) {
+		ud_net_pass(200);
+		for (i = 0; i < UD_NODES; i++)
+			while (ud_net_poll(i, &wc))
+				done += wc.status == IBV_WC_SUCCESS;
+	}
+	return done;
+}
+
+static uint8_t words_of(const struct ud_conn *conn, uint8_t *wire)
+{
+	return vrb_ud_say(&conn->rc, wire, vrb_cm_pack(wire, "a", 1));
+}
+
+static void ask(void)
+{
+	uint8_t wire[UINT8_MAX];
+
+	assert_int_equal(vrb_ud_ask(&active->rc, wire, words_of(active, wire)), 0);
+}
+
+/* The passive side accepts the request that has arrived. */
+static void accept_it(void)
+{
+	uint8_t wire[UINT8_MAX];
+
+	assert_false(vrb_ud_was_asked(&ud_nodes[1].rc.rdm, &asked.event));
+	passive = ud_net_conn(1);
+	assert_int_equal(vrb_ud_hear(&passive->rc, &asked.event), 0);
+	assert_int_equal(vrb_ud_answer(&passive->rc, wire, words_of(passive, wire)), 0);
+}
+
+static void a_request_is_answered(void **state)
+{
+	static uint8_t bytes[10];
+	struct ofi_rdm_addr from;
+
+	(void)state;
+	ask();
+	watch(1);
+	assert_int_equal(asked.count, 1);
+	vrb_ud_sender(&asked.event, &from);
+	assert_int_equal(ofi_rdm_addr_compare(&from, &ud_nodes[0].rc.rdm.self), 0);
+	accept_it();
+	watch(1);
+	assert_int_equal(answered.count, 1);
+	assert_int_equal(vrb_ud_event(&answered.event), RDMA_CM_EVENT_CONNECT_RESPONSE);
+	assert_int_equal(vrb_ud_hear(&active->rc, &answered.event), 0);
+	assert_int_equal(ud_net_post(active, IBV_WR_SEND, bytes, sizeof(bytes), 0, 0, 8), 0);
+	assert_int_equal(watch(3), 2);
+	watch(5000);
+	assert_int_equal(asked.count, 1);
+	assert_int_equal(answered.count, 1);
+}
+
+/* After 0.1, 0.3, 0.7, 1.5 and 3.1 s, then each 1.6 s. */
+static void a_lost_request_is_repeated(void **state)
+{
+	(void)state;
+	ud_net_set(&dead);
+	ask();
+	watch(1600);
+	assert_int_equal(asked.count, 0);
+	ud_net_set(&calm);
+	watch(1400);
+	assert_int_equal(asked.count, 0);
+	watch(200);
+	assert_int_equal(asked.count, 1);
+	watch(1600);
+	assert_int_equal(asked.count, 2);
+}
+
+/* The request that is repeated then gets the same answer. */
+static void a_lost_answer_is_repeated(void **state)
+{
+	(void)state;
+	ask();
+	watch(1);
+	ud_net_set(&dead);
+	accept_it();
+	watch(50);
+	assert_int_equal(answered.count, 0);
+	ud_net_set(&calm);
+	watch(60);
+	assert_int_equal(asked.count, 2);
+	assert_true(vrb_ud_was_asked(&ud_nodes[1].rc.rdm, &asked.event));
+	watch(1);
+	assert_int_equal(answered.count, 1);
+	assert_int_equal(vrb_ud_number_in(&answered.event), passive->rc.qp_num);
+	ud_nodes[1].rc.ud->requests++;
+	assert_true(vrb_ud_was_asked(&ud_nodes[1].rc.rdm, &asked.event));
+	watch(1);
+	assert_int_equal(answered.count, 1);
+}
+
+static void a_request_needs_the_key(void **state)
+{
+	(void)state;
+	ud_nodes[0].peer.rdm.addr.qp.key++;
+	ask();
+	watch(500);
+	assert_int_equal(asked.count, 0);
+}
+
+/* Neither a request nor an answer is lost when there is no memory for it. */
+static void letters_come_again_without_memory(void **state)
+{
+	(void)state;
+	no_memory = true;
+	ask();
+	watch(1);
+	assert_int_equal(asked.count, 1);
+	assert_int_equal(ud_nodes[1].rc.ud->requests, 0);
+	no_memory = false;
+	watch(110);
+	assert_int_equal(asked.count, 2);
+	no_memory = true;
+	accept_it();
+	watch(1);
+	assert_int_equal(answered.count, 1);
+	no_memory = false;
+	watch(200);
+	assert_true(vrb_ud_was_asked(&ud_nodes[1].rc.rdm, &asked.event));
+	watch(1);
+	assert_int_equal(answered.count, 2);
+}
+
+static void requests_that_wait_are_limited(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < MANY; i++) {
+		ud_net_close(active);
+		active = ud_net_conn(0);
+		ask();
+		watch(1);
+	}
+	assert_int_equal(asked.count, 1024);
+	assert_int_equal(ud_nodes[1].rc.ud->requests, 1024);
+	assert_false(vrb_ud_was_asked(&ud_nodes[1].rc.rdm, &asked.event));
+	watch(110);
+	assert_int_equal(asked.count, 1025);
+}
+
+static void expect_refused(void)
+{
+	assert_int_equal(answered.count, 1);
+	assert_int_equal(vrb_ud_event(&answered.event), RDMA_CM_EVENT_REJECTED);
+	watch(5000);
+	assert_int_equal(answered.count, 1);
+}
+
+static void a_request_is_declined(void **state)
+{
+	uint8_t wire[UINT8_MAX];
+
+	(void)state;
+	ask();
+	watch(1);
+	vrb_ud_decline(&ud_nodes[1].rc.rdm, &asked.event, wire, vrb_cm_pack(wire, "no", 2));
+	assert_false(vrb_ud_was_asked(&ud_nodes[1].rc.rdm, &asked.event));
+	watch(1);
+	assert_true(answered.event.param.ud.private_data_len >= 2);
+	expect_refused();
+	assert_int_equal(asked.count, 1);
+}
+
+/* Only the queue pair that was asked answers. */
+static void a_stranger_cannot_answer(void **state)
+{
+	const struct vrb_ud_packet packet = { .kind = VRB_UD_DECLINE, .to = active->rc.qp_num };
+	uint8_t bytes[VRB_UD_HEAD_MAX] __attribute__((aligned(8)));
+	size_t len = vrb_ud_build(bytes, &packet);
+
+	(void)state;
+	ask();
+	ud_net_inject(UD_STRANGER, UD_STRANGER_QPN, 0, bytes, len);
+	watch(1);
+	assert_int_equal(answered.count, 0);
+	ud_net_inject(1, UD_QPN + 1, 0, bytes, len);
+	watch(1);
+	expect_refused();
+}
+
+static void a_device_that_knows_nobody_there_ends_it(void **state)
+{
+	struct ud_net_params gone = srd;
+
+	(void)state;
+	gone.error = IBV_WC_RESP_TIMEOUT_ERR;
+	ud_net_set(&gone);
+	ask();
+	watch(50);
+	assert_int_equal(answered.count, 0);
+	gone.error = IBV_WC_REM_INV_RD_REQ_ERR;
+	ud_net_set(&gone);
+	watch(60);
+	expect_refused();
+}
+
+/* The report comes after the connection has ended. */
+static void a_late_report_finds_nobody(void **state)
+{
+	struct ud_net_params gone = srd;
+
+	(void)state;
+	gone.error = IBV_WC_REM_ABORT_ERR;
+	ud_net_set(&gone);
+	ask();
+	ud_net_close(active);
+	active = NULL;
+	watch(500);
+	assert_int_equal(answered.count, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_request_is_answered, begin, end),
+		cmocka_unit_test_setup_teardown(a_lost_request_is_repeated, begin, end),
+		cmocka_unit_test_setup_teardown(a_lost_answer_is_repeated, begin, end),
+		cmocka_unit_test_setup_teardown(a_request_needs_the_key, begin, end),
+		cmocka_unit_test_setup_teardown(letters_come_again_without_memory, begin, end),
+		cmocka_unit_test_setup_teardown(requests_that_wait_are_limited, begin, end),
+		cmocka_unit_test_setup_teardown(a_request_is_declined, begin, end),
+		cmocka_unit_test_setup_teardown(a_stranger_cannot_answer, begin, end),
+		cmocka_unit_test_setup_teardown(a_device_that_knows_nobody_there_ends_it, begin_srd,
+						end),
+		cmocka_unit_test_setup_teardown(a_late_report_finds_nobody, begin_srd, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
