@@ -26,11 +26,6 @@ static int begin(void **state)
 static int end(void **state)
 {
 	(void)state;
-	if (active)
-		ud_net_close(active);
-	if (passive)
-		ud_net_close(passive);
-	active = passive = NULL;
 	ud_net_end();
 	return 0;
 }
@@ -42,29 +37,14 @@ static void send_one(struct ud_conn *conn)
 	assert_int_equal(ud_net_post(conn, IBV_WR_SEND, bytes, sizeof(bytes), 0, 0, 8), 0);
 }
 
-/* Polls all nodes for so long. Counts completions by their status. */
-static void watch(uint64_t us, unsigned int counts[IBV_WC_GENERAL_ERR])
-{
-	uint64_t passed;
-	unsigned int i;
-	struct ibv_wc wc;
-
-	for (passed = 0; passed < us; passed += 200) {
-		ud_net_pass(200);
-		for (i = 0; i < UD_NODES; i++)
-			while (ud_net_poll(i, &wc))
-				counts[wc.status]++;
-	}
-}
-
 static void exchange(void)
 {
 	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
 
 	send_one(active);
-	watch(3000, counts);
+	ud_net_watch(3000, counts);
 	send_one(passive);
-	watch(3000, counts);
+	ud_net_watch(3000, counts);
 	assert_int_equal(counts[IBV_WC_SUCCESS], 4);
 }
 
@@ -75,9 +55,8 @@ static void a_peer_that_has_forgotten_says_so(void **state)
 	(void)state;
 	exchange();
 	ud_net_forget(passive);
-	passive = NULL;
 	send_one(active);
-	watch(2000, counts);
+	ud_net_watch(2000, counts);
 	assert_int_equal(active->endings, 1);
 	assert_int_equal(active->err, FI_ECONNRESET);
 }
@@ -92,11 +71,11 @@ static void an_end_is_repeated(void **state)
 	exchange();
 	ud_net_set(&none);
 	vrb_ud_conn_end(&passive->rc);
-	watch(3000, counts);
+	ud_net_watch(3000, counts);
 	ud_net_set(&calm);
 	assert_int_equal(active->endings, 0);
 	send_one(active);
-	watch(2000, counts);
+	ud_net_watch(2000, counts);
 	assert_int_equal(active->endings, 1);
 	assert_int_equal(active->err, FI_ECONNRESET);
 }
@@ -123,7 +102,7 @@ static void send_refusal(struct vrb_ud_packet packet, uint32_t qpn)
 
 	vrb_ud_stamp(bytes, 0, 0, &packet.words, 0);
 	ud_net_inject(UD_STRANGER, qpn, 0, bytes, len);
-	watch(1, counts);
+	ud_net_watch(1, counts);
 }
 
 static void a_refusal_has_to_know_everything(void **state)
@@ -177,7 +156,7 @@ static void strangers_are_refused_rarely(void **state)
 		packet.order = 2 * i;
 		inject(&packet);
 	}
-	watch(1000, counts);
+	ud_net_watch(1000, counts);
 	heard = ud_net_heard(&last);
 	assert_in_range(heard, 1, VRB_UD_REFUSALS);
 	assert_int_equal(last.kind, VRB_UD_END);
@@ -185,13 +164,13 @@ static void strangers_are_refused_rarely(void **state)
 	assert_int_equal(last.to, 5);
 	assert_int_equal(last.from, last.words.next ? last.words.next : active->rc.qp_num);
 	assert_int_equal(last.words.echo, 2 * last.words.next);
-	watch(2 * VRB_UD_REFUSAL_US, counts);
+	ud_net_watch(2 * VRB_UD_REFUSAL_US, counts);
 	/* Refusals, and what has no number, are not answered: there is no end to that. */
 	packet.kind = VRB_UD_END;
 	inject(&packet);
 	packet.kind = VRB_UD_ACK;
 	inject(&packet);
-	watch(1000, counts);
+	ud_net_watch(1000, counts);
 	assert_int_equal(ud_net_heard(&last), heard);
 	assert_int_equal(active->endings + passive->endings, 0);
 	exchange();
@@ -212,9 +191,9 @@ static void without_the_right(bool lost)
 	ud_net_pass(100);
 	if (lost)
 		ud_net_set(&none);
-	watch(1, counts);
+	ud_net_watch(1, counts);
 	ud_net_set(&calm);
-	watch(1000000, counts);
+	ud_net_watch(1000000, counts);
 	assert_int_equal(node->region[UD_REGION - 8], 0);
 	assert_int_equal(passive->endings, 1);
 	assert_int_equal(passive->err, FI_EKEYREJECTED);
@@ -297,10 +276,10 @@ static void a_silent_host_is_given_up(void **state)
 	ud_net_set(&gone);
 	send_one(active);
 	send_one(active);
-	watch(4000000, counts);
+	ud_net_watch(4000000, counts);
 	assert_int_equal(active->endings, 0);
 	assert_true(active->silences > 0);
-	watch(3000000, counts);
+	ud_net_watch(3000000, counts);
 	assert_int_equal(active->endings, 1);
 	assert_int_equal(active->err, FI_ETIMEDOUT);
 	assert_int_equal(counts[IBV_WC_RETRY_EXC_ERR], 1);
@@ -316,10 +295,10 @@ static void a_stopped_peer_is_waited_for(void **state)
 	exchange();
 	ud_net_set(&stopped);
 	send_one(active);
-	watch(30000000, counts);
+	ud_net_watch(30000000, counts);
 	assert_int_equal(active->endings, 0);
 	ud_net_set(&calm);
-	watch(1000000, counts);
+	ud_net_watch(1000000, counts);
 	assert_int_equal(counts[IBV_WC_SUCCESS], 2);
 }
 
@@ -358,7 +337,6 @@ static void the_end_comes_after_the_messages(void **state)
 		send_one(active);
 	assert_int_equal(receive(1, rxs + UD_BUFFERS - 2), 2);
 	ud_net_close(active);
-	active = NULL;
 	assert_int_equal(receive(1, rxs + UD_BUFFERS), 0);
 	assert_int_equal(passive->endings, 0);
 	for (i = 0; i < LATE; i++)
@@ -387,7 +365,7 @@ static void gone(enum ibv_wc_status status, int err)
 	ud_net_set(&failing);
 	send_one(active);
 	send_one(active);
-	watch(1000, counts);
+	ud_net_watch(1000, counts);
 	assert_int_equal(active->endings, 1);
 	assert_int_equal(active->err, err);
 	assert_int_equal(counts[IBV_WC_RETRY_EXC_ERR], 1);
@@ -416,9 +394,9 @@ static void a_packet_that_fails_locally_is_sent_again(void **state)
 	exchange();
 	ud_net_set(&failing);
 	send_one(active);
-	watch(10000, counts);
+	ud_net_watch(10000, counts);
 	ud_net_set(&calm);
-	watch(1000000, counts);
+	ud_net_watch(1000000, counts);
 	assert_int_equal(active->endings, 0);
 	assert_int_equal(counts[IBV_WC_SUCCESS], 2);
 }
@@ -433,16 +411,16 @@ static void waits_for_a_receiver_are_doubled_and_capped(void **state)
 	exchange();
 	ud_net_set(&unready);
 	send_one(active);
-	watch(1, counts);
+	ud_net_watch(1, counts);
 	first = active->rc.ud->ready_wait;
 	assert_in_range(first, 40, 120);
-	watch(400, counts);
+	ud_net_watch(400, counts);
 	assert_in_range(active->rc.ud->ready_wait, 2 * first, 4 * first);
-	watch(100000, counts);
+	ud_net_watch(100000, counts);
 	assert_int_equal(active->rc.ud->ready_wait, 10000);
 	assert_int_equal(active->endings + counts[IBV_WC_SUCCESS], 0);
 	ud_net_set(&calm);
-	watch(11000, counts);
+	ud_net_watch(11000, counts);
 	assert_int_equal(counts[IBV_WC_SUCCESS], 2);
 	assert_int_equal(active->rc.ud->ready_wait, 0);
 }

@@ -12,7 +12,7 @@
 
 enum { MANY = 1100 };
 
-/* What an endpoint was told last, and how often. */
+/* The last event that an endpoint was told of, and how many there were. */
 struct told {
 	unsigned int count;
 	struct rdma_cm_event event;
@@ -46,13 +46,7 @@ static bool take_answer(struct vrb_rc_conn *conn, const struct rdma_cm_event *ev
 	return !no_memory;
 }
 
-static const struct ud_net_params calm = { .asked = take_request, .answered = take_answer },
-				  dead = { .loss = 1000,
-					   .asked = take_request,
-					   .answered = take_answer },
-				  srd = { .srd = true,
-					  .asked = take_request,
-					  .answered = take_answer };
+static const struct ud_net_params calm = { .asked = take_request, .answered = take_answer };
 
 /* The GID of a node says which it is. */
 static void set_name(unsigned int at)
@@ -88,35 +82,44 @@ static int begin(void **state)
 
 static int begin_srd(void **state)
 {
+	struct ud_net_params srd = calm;
+
 	(void)state;
+	srd.srd = true;
 	return begin_with(&srd);
 }
 
 static int end(void **state)
 {
 	(void)state;
-	if (active)
-		ud_net_close(active);
-	if (passive)
-		ud_net_close(passive);
-	active = passive = NULL;
 	ud_net_end();
 	return 0;
 }
 
-/* Polls all nodes for so long. Returns the number of successful completions. */
+static void lose_all(void)
+{
+	struct ud_net_params lossy = calm;
+
+	lossy.loss = 1000;
+	ud_net_set(&lossy);
+}
+
+/* The device reports that of all packets. */
+static void report(enum ibv_wc_status status)
+{
+	struct ud_net_params failing = calm;
+
+	failing.error = status;
+	ud_net_set(&failing);
+}
+
+/* Returns the number of successful completions. */
 static unsigned int watch(uint64_t ms)
 {
-	unsigned int i, done = 0;
-	struct ibv_wc wc;
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
 
-	for (ms *= 5; ms; ms--) {
-		ud_net_pass(200);
-		for (i = 0; i < UD_NODES; i++)
-			while (ud_net_poll(i, &wc))
-				done += wc.status == IBV_WC_SUCCESS;
-	}
-	return done;
+	ud_net_watch(1000 * ms, counts);
+	return counts[IBV_WC_SUCCESS];
 }
 
 static uint8_t words_of(const struct ud_conn *conn, uint8_t *wire)
@@ -169,7 +172,7 @@ static void a_request_is_answered(void **state)
 static void a_lost_request_is_repeated(void **state)
 {
 	(void)state;
-	ud_net_set(&dead);
+	lose_all();
 	ask();
 	watch(1600);
 	assert_int_equal(asked.count, 0);
@@ -188,7 +191,7 @@ static void a_lost_answer_is_repeated(void **state)
 	(void)state;
 	ask();
 	watch(1);
-	ud_net_set(&dead);
+	lose_all();
 	accept_it();
 	watch(50);
 	assert_int_equal(answered.count, 0);
@@ -297,16 +300,12 @@ static void a_stranger_cannot_answer(void **state)
 
 static void a_device_that_knows_nobody_there_ends_it(void **state)
 {
-	struct ud_net_params gone = srd;
-
 	(void)state;
-	gone.error = IBV_WC_RESP_TIMEOUT_ERR;
-	ud_net_set(&gone);
+	report(IBV_WC_RESP_TIMEOUT_ERR);
 	ask();
 	watch(50);
 	assert_int_equal(answered.count, 0);
-	gone.error = IBV_WC_REM_INV_RD_REQ_ERR;
-	ud_net_set(&gone);
+	report(IBV_WC_REM_INV_RD_REQ_ERR);
 	watch(60);
 	expect_refused();
 }
@@ -314,14 +313,10 @@ static void a_device_that_knows_nobody_there_ends_it(void **state)
 /* The report comes after the connection has ended. */
 static void a_late_report_finds_nobody(void **state)
 {
-	struct ud_net_params gone = srd;
-
 	(void)state;
-	gone.error = IBV_WC_REM_ABORT_ERR;
-	ud_net_set(&gone);
+	report(IBV_WC_REM_ABORT_ERR);
 	ask();
 	ud_net_close(active);
-	active = NULL;
 	watch(500);
 	assert_int_equal(answered.count, 0);
 }

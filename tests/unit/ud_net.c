@@ -420,10 +420,21 @@ static void node_close(struct ud_node *node)
 	must(!node->guard);
 }
 
+static void close_conns(struct ud_node *node)
+{
+	unsigned int i;
+
+	for (i = 0; i < VRB_RDM_QP_BUCKETS; i++)
+		while (node->rc.by_qp[i])
+			ud_net_close((struct ud_conn *)node->rc.by_qp[i]);
+}
+
 void ud_net_end(void)
 {
 	unsigned int i;
 
+	for (i = 0; i < UD_NODES; i++)
+		close_conns(&ud_nodes[i]);
 	for (i = 0; i < UD_NODES; i++)
 		node_close(&ud_nodes[i]);
 	must(!ud_net_objects);
@@ -545,6 +556,20 @@ int ud_net_post(struct ud_conn *conn, enum ibv_wr_opcode opcode, void *buf, uint
 bool ud_net_poll(unsigned int at, struct ibv_wc *wc)
 {
 	return ibv_poll_cq(ud_nodes[at].rc.poll_cq, 1, wc) == 1;
+}
+
+void ud_net_watch(uint64_t us, unsigned int counts[IBV_WC_GENERAL_ERR])
+{
+	uint64_t passed;
+	unsigned int i;
+	struct ibv_wc wc;
+
+	for (passed = 0; passed < us; passed += 200) {
+		ud_net_pass(200);
+		for (i = 0; i < UD_NODES; i++)
+			while (ud_net_poll(i, &wc))
+				counts[wc.status]++;
+	}
 }
 
 void ud_net_inject(unsigned int from, uint32_t qpn, unsigned int to, const void *bytes, size_t len)

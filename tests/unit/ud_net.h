@@ -49,7 +49,7 @@ struct ud_net_params {
 	uint32_t unready;	  /* SRD: packets in a thousand whose receiver is not ready */
 	enum ibv_wc_status error; /* SRD: of all packets, if it is not 0 */
 	void (*silent)(struct ud_conn *conn); /* NULL: the peer's host is heard */
-	/* What is done with requests by letter and with their answers. */
+	/* These handle requests by letter, and the answers to them. */
 	bool (*asked)(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event);
 	bool (*answered)(struct vrb_rc_conn *conn, const struct rdma_cm_event *event);
 };
@@ -60,7 +60,7 @@ extern int ud_net_objects; /* of the device that exist */
 void ud_net_begin(uint64_t seed, const struct ud_net_params *params);
 /* Changes what the network does from now on. */
 void ud_net_set(const struct ud_net_params *params);
-/* Closes the endpoints; nothing of the device may be left. */
+/* Closes connections and endpoints; nothing of the device may be left. */
 void ud_net_end(void);
 /* Returns a random number below n. */
 uint32_t ud_net_any(uint32_t n);
@@ -81,6 +81,8 @@ int ud_net_post(struct ud_conn *conn, enum ibv_wr_opcode opcode, void *buf, uint
 		uint64_t remote, uint32_t key, uint64_t id);
 /* Returns true with a completion of the endpoint. */
 bool ud_net_poll(unsigned int node, struct ibv_wc *wc);
+/* Polls all nodes for so long, and adds their completions up by status. */
+void ud_net_watch(uint64_t us, unsigned int counts[IBV_WC_GENERAL_ERR]);
 /* Posts a receive buffer again. */
 void ud_net_repost(unsigned int node, struct vrb_rdm_rx *rx);
 /* Sends bytes to a node from a queue pair of the stranger, or of a node. */
