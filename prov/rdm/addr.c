@@ -3,10 +3,7 @@
 #include "addr.h"
 
 #include <endian.h>
-#include <stdio.h>
 #include <string.h>
-#include <arpa/inet.h>
-#include <ofi/addr.h>
 
 bool ofi_rdm_addr_set(struct ofi_rdm_addr *addr, const struct sockaddr *sa)
 {

@@ -5,7 +5,6 @@
 
 #include <rdma/rdma_cma.h>
 #include "prov/rdm/cmwire.h"
-#include "rc_conn.h"
 #include "prov/rdm/peer.h"
 #include "rc_conn.h"
 

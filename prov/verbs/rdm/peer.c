@@ -3,23 +3,18 @@
 #include <stddef.h>
 #include <string.h>
 #include "prov/base/wait.h"
+#include "conn_data.h"
 #include "rc.h"
-#include "ud_int.h"
 
 /*
  * Hosts are distributed using a secret key, so that nobody can choose with whom to share a number.
  */
 static uint8_t host_of(const struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr)
 {
-	uint64_t hash = vrb_rc(ep)->conns.host_key, words[2] = { 0 };
+	uint64_t hash = vrb_rc(ep)->conns.host_key, words[2];
 	int i;
 
-	if (ofi_rdm_addr_is_qp(addr))
-		memcpy(words, addr->qp.gid, sizeof(words));
-	else if (addr->sa.sa_family == AF_INET)
-		memcpy(words, &addr->in.sin_addr, sizeof(addr->in.sin_addr));
-	else
-		memcpy(words, &addr->in6.sin6_addr, sizeof(words));
+	vrb_rdm_conn_ip((uint8_t *)words, &addr->sa);
 	for (i = 0; i < 2; i++) {
 		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15ULL;
 		hash ^= hash >> 32;
@@ -88,9 +83,15 @@ static const struct ofi_stats_place places[OFI_STATS_PEER_FIELDS] = {
 	[OFI_STATS_PEER_ANSWERS] = PLACE(rdm.answers.tqh_first),
 };
 
+static const char *transport_of(const struct ofi_rdm_ep *ep)
+{
+	if (!vrb_rc(ep)->ud)
+		return "rc";
+	return vrb_rc_domain(ep)->unordered ? "srd" : "ud";
+}
+
 void vrb_rc_stats_show_peer(struct ofi_rdm_peer *peer)
 {
-	const struct vrb_ud *ud = vrb_rc(peer->ep)->ud;
 	struct ofi_stats_peer *stats = &peer->stats;
 
 	_Static_assert(sizeof(stats->address) == sizeof(peer->addr), "an address of a peer");
@@ -98,7 +99,7 @@ void vrb_rc_stats_show_peer(struct ofi_rdm_peer *peer)
 	stats->ep = peer->ep->stats.id;
 	stats->most = 0;
 	memcpy(stats->address, &peer->addr, sizeof(stats->address));
-	strcpy(stats->transport, !ud ? "rc" : ud->unordered ? "srd" : "ud");
+	strcpy(stats->transport, transport_of(peer->ep));
 	memcpy(stats->place, places, sizeof(places));
 	ofi_stats_peer_enter(stats, ofi_rdm_conn_state_name(vrb_rc_peer(peer)->policy.state), "",
 			     "", ofi_now_ms());
