@@ -20,7 +20,8 @@ static struct ofi_shm_ring_map map;
 static struct vrb_rdm_rx from_device;
 static struct vrb_rdm_rx_buf buffers[2];
 static uint8_t device_bytes[LEN], buffer_bytes[2][SIZE];
-static int device_has, starvations, woken;
+static struct vrb_rdm_slot slots[4], *sent_slot;
+static int device_has, wakes_done, starvations, woken;
 
 static void no_damage(struct vrb_rc_conn *damaged)
 {
@@ -38,6 +39,16 @@ static int poll_device(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 {
 	assert_ptr_equal(cq, rc.cq);
 	assert_true(count > 0);
+	if (wakes_done) {
+		wakes_done--;
+		*wc = (struct ibv_wc){ .wr_id = VRB_SHM_WAKE_ID, .status = IBV_WC_SUCCESS };
+		return 1;
+	}
+	if (sent_slot) {
+		*wc = (struct ibv_wc){ .wr_id = (uintptr_t)sent_slot, .opcode = IBV_WC_SEND };
+		sent_slot = NULL;
+		return 1;
+	}
 	if (!device_has)
 		return 0;
 	device_has--;
@@ -105,7 +116,8 @@ static int begin(void **state)
 	TAILQ_INIT(&all.awake);
 	vrb_shm_set_awake(&shm, true);
 	from_device.sge.addr = (uintptr_t)device_bytes;
-	device_has = starvations = woken = 0;
+	sent_slot = NULL;
+	device_has = wakes_done = starvations = woken = 0;
 	return 0;
 }
 
@@ -196,6 +208,89 @@ static void room_wakes_writer(void **state)
 	assert_int_equal(woken, 1);
 }
 
+/* Complete wakes make room for the next one, even if the ring has all that is asked for. */
+static void full_ring_wakes_writer(void **state)
+{
+	struct ofi_shm_ring_tx tx = { .map = &map };
+	struct ibv_wc wc[ROOM];
+
+	(void)state;
+	give_buffer(&buffers[0], buffer_bytes[0]);
+	write_ring(&tx, 0);
+	ofi_shm_ring_wait(&tx);
+	shm.wakes = wakes_done = VRB_SHM_WAKES;
+	assert_int_equal(vrb_shm_poll_cq(&all.cq, 1, wc), 1);
+	assert_ptr_equal(vrb_rdm_rx_of(&wc[0]), &buffers[0].rx);
+	assert_int_equal(woken, 1);
+	assert_false(shm.wake_due);
+}
+
+/* Work requests 0, 1 and 2 are posted, of which the bits say which are in the ring. */
+static void post_three(uint64_t in_ring)
+{
+	uint32_t i;
+
+	conn.slots = slots;
+	conn.mask = 3;
+	for (i = 0; i < 4; i++)
+		slots[i] = (struct vrb_rdm_slot){ .conn = &conn, .seq = i };
+	conn.head = 3;
+	shm.tx.map = &map;
+	shm.in_ring[0] = in_ring;
+	TAILQ_INSERT_TAIL(&all.pending, &shm, pending);
+	shm.is_pending = true;
+}
+
+static void check_next(const struct vrb_rdm_slot *slot)
+{
+	struct ibv_wc wc;
+
+	assert_int_equal(vrb_shm_poll_cq(&all.cq, 1, &wc), 1);
+	assert_ptr_equal(wc.wr_id, slot);
+	conn.tail = slot->seq + 1;
+}
+
+/* The one in the middle is the device's. Each poll has room for one. */
+static void device_between_rings(void **state)
+{
+	(void)state;
+	post_three(5);
+	sent_slot = &slots[1];
+	check_next(&slots[0]);
+	check_next(&slots[1]);
+	check_next(&slots[2]);
+}
+
+/* The end of a connection is behind what is complete in the ring. */
+static void end_behind_ring(void **state)
+{
+	struct ibv_wc wc[ROOM];
+	int i;
+
+	(void)state;
+	post_three(7);
+	sent_slot = &conn.last;
+	assert_int_equal(poll_all(wc), 4);
+	for (i = 0; i < 3; i++)
+		assert_ptr_equal(wc[i].wr_id, &slots[i]);
+	assert_ptr_equal(wc[3].wr_id, &conn.last);
+}
+
+/* The queue pair of a connection that has ended may be gone. */
+static void nobody_is_woken_at_the_end(void **state)
+{
+	struct ofi_shm_ring_tx tx = { .map = &map };
+	struct ibv_wc wc[ROOM];
+
+	(void)state;
+	give_buffer(&buffers[0], buffer_bytes[0]);
+	write_ring(&tx, 0);
+	ofi_shm_ring_wait(&tx);
+	conn.state = VRB_RC_CONN_DEAD;
+	assert_int_equal(poll_all(wc), 1);
+	assert_int_equal(woken, 0);
+}
+
 static void ring_before_device(void **state)
 {
 	struct ofi_shm_ring_tx tx = { .map = &map };
@@ -255,12 +350,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(ring_before_device, begin),
+		cmocka_unit_test_setup(device_between_rings, begin),
+		cmocka_unit_test_setup(end_behind_ring, begin),
+		cmocka_unit_test_setup(nobody_is_woken_at_the_end, begin),
 		cmocka_unit_test_setup(device_before_ring, begin),
 		cmocka_unit_test_setup(order_without_buffers, begin),
 		cmocka_unit_test_setup(bell_cleared, begin),
 		cmocka_unit_test_setup(before_sleep, begin),
 		cmocka_unit_test_setup(asleep_until_device, begin),
 		cmocka_unit_test_setup(room_wakes_writer, begin),
+		cmocka_unit_test_setup(full_ring_wakes_writer, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -105,6 +105,14 @@ static void close_in(struct vrb_shm_conn *shm)
 	shm->fd = -1;
 }
 
+/* Returns true if the completion that waits is for a work request of the connection. */
+static bool holds_sent(const struct vrb_shm *all, const struct vrb_rc_conn *conn)
+{
+	const struct vrb_rdm_slot *slot = (const struct vrb_rdm_slot *)(uintptr_t)all->held.wr_id;
+
+	return all->has_held && !(all->held.wr_id & VRB_RDM_RX_BIT) && slot->conn == conn;
+}
+
 void vrb_shm_conn_close(struct vrb_rc_conn *conn)
 {
 	struct vrb_shm_conn *shm = conn->shm;
@@ -112,6 +120,8 @@ void vrb_shm_conn_close(struct vrb_rc_conn *conn)
 
 	if (!shm)
 		return;
+	if (holds_sent(all, conn))
+		all->has_held = false;
 	conn->shm = NULL;
 	conn->sq = conn->qp;
 	close_in(shm);

@@ -264,14 +264,16 @@ void vrb_shm_arm(struct ofi_rdm_ep *ep)
 int vrb_shm_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 {
 	struct vrb_shm *all = cq->cq_context;
-	int n = 0;
-
-	if (all->has_held)
-		n = pass_held(all, count, wc);
+	/* Rings that fill wc must not keep wakes, which are not passed on, from being retired. */
+	bool some = all->has_held || (all->has_held = hold_one(all));
 	/* A peer that is told to stop must hear it before it may send more. */
-	n += drain_rings(all, count - n, wc + n);
+	int n = drain_rings(all, count, wc);
+
+	/* What the device completes includes what was written to a ring before. */
 	n += report_sent(all, count - n, wc + n);
-	while (n < count && !all->has_held && (all->has_held = hold_one(all)))
+	while (some && n < count) {
 		n += pass_held(all, count - n, wc + n);
+		some = !all->has_held && (all->has_held = hold_one(all));
+	}
 	return n;
 }
