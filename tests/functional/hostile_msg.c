@@ -45,8 +45,9 @@ static void step_serve(struct end *end, void *arg)
 struct request {
 	size_t len;
 	uint8_t data[256];
-	int ms;	   /* time to wait for it; 0: without a limit */
-	bool came; /* and was rejected */
+	int ms;	      /* time to wait for it; 0: without a limit */
+	bool came;    /* and was rejected */
+	bool accepts; /* so an error may tell that a peer has gone */
 };
 
 static bool next_request(struct end *end, struct request *request, struct fi_info **info)
@@ -56,12 +57,19 @@ static bool next_request(struct end *end, struct request *request, struct fi_inf
 		uint8_t bytes[sizeof(struct fi_eq_cm_entry) + 256];
 	} event;
 	uint64_t end_ms = now_ms() + (uint64_t)request->ms;
+	struct fi_eq_err_entry error = { 0 };
 	uint32_t type = 0;
 	ssize_t len;
 
-	while ((len = fi_eq_read(end->eq, &type, &event, sizeof(event), 0)) == -FI_EAGAIN)
-		if (now_ms() > end_ms)
+	for (;;) {
+		len = fi_eq_read(end->eq, &type, &event, sizeof(event), 0);
+		if (len == -FI_EAVAIL && request->accepts)
+			RETURNS(fi_eq_readerr(end->eq, &error, 0), sizeof(error));
+		else if (len != -FI_EAGAIN)
+			break;
+		else if (now_ms() > end_ms)
 			return false;
+	}
 	CHECK(len >= (ssize_t)sizeof(event.entry));
 	EQUAL(type, FI_CONNREQ);
 	request->len = (size_t)len - sizeof(event.entry);
@@ -96,7 +104,7 @@ static void step_reject_all(struct end *end, void *arg)
 /* Accepts peers that never answer, or have gone: at most this gives an error. */
 static void step_accept_all(struct end *end, void *arg)
 {
-	struct request request = { .ms = 200 };
+	struct request request = { .ms = 200, .accepts = true };
 	struct fid_ep *eps[BACKLOG];
 	struct fi_info *info;
 	int *count = arg, i;
