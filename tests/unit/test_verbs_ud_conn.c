@@ -384,6 +384,23 @@ static void a_host_that_does_not_answer_is_told_at_once(void **state)
 	gone(IBV_WC_RESP_TIMEOUT_ERR, FI_ETIMEDOUT);
 }
 
+/* Its device takes packets, and its process says nothing. */
+static void a_receiver_that_exists_is_waited_for(void **state)
+{
+	const struct ud_net_params stopped = { .loss = 1000, .silent = nobody_answers };
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+
+	(void)state;
+	exchange();
+	ud_net_set(&stopped);
+	send_one(active);
+	ud_net_watch(30000000, counts);
+	assert_int_equal(active->endings, 0);
+	ud_net_set(&calm);
+	ud_net_watch(1000000, counts);
+	assert_int_equal(counts[IBV_WC_SUCCESS], 2);
+}
+
 /* Short packets, too, which the device takes inline. */
 static void a_packet_that_fails_locally_is_sent_again(void **state)
 {
@@ -444,6 +461,8 @@ int main(void)
 						end),
 		cmocka_unit_test_setup_teardown(a_host_that_does_not_answer_is_told_at_once,
 						begin_srd, end),
+		cmocka_unit_test_setup_teardown(a_receiver_that_exists_is_waited_for, begin_srd,
+						end),
 		cmocka_unit_test_setup_teardown(a_packet_that_fails_locally_is_sent_again,
 						begin_srd, end),
 		cmocka_unit_test_setup_teardown(waits_for_a_receiver_are_doubled_and_capped,

@@ -248,10 +248,11 @@ void vrb_ud_transmit(struct vrb_ud_conn *ud, struct vrb_ud_tx *tx);
 
 /* Packets that the device does not deliver (ud_ready.c). */
 /*
- * The packet of that work request was not delivered. It is sent again later if its receiver was not
- * ready; the connection is over if the device says that there is no receiver.
+ * A reliable device reports the packet of that work request. It is sent again later if its receiver
+ * was not ready; the connection is over if the device says that there is no receiver. If there is
+ * one, the peer exists, though it may be stopped.
  */
-void vrb_ud_undelivered(struct vrb_ud *all, uint64_t index, enum ibv_wc_status status);
+void vrb_ud_reported(struct vrb_ud *all, uint64_t index, enum ibv_wc_status status);
 /* Sends these packets again if it is time to. */
 void vrb_ud_send_not_ready(struct vrb_ud_conn *ud);
 

@@ -158,8 +158,8 @@ static void run_timers(struct vrb_ud *all)
 
 static void packet_left(struct vrb_ud *all, const struct ibv_wc *wc)
 {
-	if (wc->status != IBV_WC_SUCCESS)
-		vrb_ud_undelivered(all, wc->wr_id >> 1, wc->status);
+	if (all->unordered || wc->status != IBV_WC_SUCCESS)
+		vrb_ud_reported(all, wc->wr_id >> 1, wc->status);
 	vrb_ud_sent(all, wc->wr_id >> 1);
 }
 

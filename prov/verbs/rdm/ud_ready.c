@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Packets that a reliable device has not delivered, as it reports: those whose receiver was not
- * ready are sent again after a wait, and a receiver that is gone ends its connection.
+ * What a reliable device reports of packets: those whose receiver was not ready are sent again
+ * after a wait, a receiver that is gone ends its connection, and one that is there is waited for.
  */
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
@@ -56,16 +56,17 @@ static bool is_nobody(enum ibv_wc_status status)
 }
 
 /* These are the statuses of libefa. A packet with another one counts as lost. */
-void vrb_ud_undelivered(struct vrb_ud *all, uint64_t index, enum ibv_wc_status status)
+void vrb_ud_reported(struct vrb_ud *all, uint64_t index, enum ibv_wc_status status)
 {
-	struct vrb_ud_tx *tx = NULL;
+	bool posted = index >= all->sq_tail && index < all->sq_head;
+	struct vrb_ud_tx *tx = posted ? all->sq[index % VRB_UD_SQ] : NULL;
 
-	if (index >= all->sq_tail && index < all->sq_head)
-		tx = all->sq[index % VRB_UD_SQ];
 	if (tx && tx->asker && is_nobody(status))
 		vrb_ud_nobody(all, tx->asker);
 	if (!tx || tx->done || !tx->ud)
 		return;
+	if (!status || status == IBV_WC_RNR_RETRY_EXC_ERR)
+		ofi_rdm_ack_heard(&tx->ud->ack, all->now);
 	if (status == IBV_WC_RNR_RETRY_EXC_ERR)
 		not_ready(all, tx);
 	else if (status == IBV_WC_RESP_TIMEOUT_ERR)
