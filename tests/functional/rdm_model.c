@@ -304,10 +304,8 @@ static struct fi_info *pick_info(struct run *run)
 	struct fi_info *info, *hints = fi_allocinfo();
 
 	CHECK(hints);
-	hints->ep_attr->type = FI_EP_RDM;
+	rdm_hint_device(hints);
 	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_DIRECTED_RECV | FI_SOURCE;
-	hints->domain_attr->name = strdup(need_env("WEFT_DEVICE"));
-	hints->fabric_attr->prov_name = strdup("verbs");
 	hints->domain_attr->mr_mode = modes[pick(run, ARRAY_SIZE(modes))];
 	hints->domain_attr->threading = pick(run, 2) ? FI_THREAD_SAFE : FI_THREAD_DOMAIN;
 	hints->domain_attr->data_progress = pick(run, 2) ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;

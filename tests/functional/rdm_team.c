@@ -6,6 +6,7 @@
 #include "rdm_team.h"
 
 #include <string.h>
+#include "rdm.h"
 
 void member_open(struct team *team, struct member *member)
 {
@@ -68,13 +69,10 @@ void team_open(struct team *team, size_t count, uint64_t caps)
 	CHECK(hints);
 	memset(team, 0, sizeof(*team));
 	team->count = count;
+	rdm_hint_device(hints);
 	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | caps;
-	hints->ep_attr->type = FI_EP_RDM;
-	hints->addr_format = FI_SOCKADDR_IN;
 	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY |
 				      (caps & FI_HMEM ? FI_MR_HMEM : 0);
-	hints->domain_attr->name = strdup(need_env("WEFT_DEVICE"));
-	hints->fabric_attr->prov_name = strdup("verbs");
 	OK(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &team->info));
 	fi_freeinfo(hints);
 	CHECK((team->info->caps & FI_COLLECTIVE) == (caps & FI_COLLECTIVE));
