@@ -47,6 +47,15 @@ void rdm_hint_device(struct fi_info *hints)
 	hints->fabric_attr->prov_name = strdup(provider ? provider : "verbs");
 }
 
+const char *rdm_transport(void)
+{
+	const char *transport = getenv("FI_VERBS_RDM_TRANSPORT");
+
+	if (getenv("WEFT_PROVIDER"))
+		return "srd";
+	return transport ? transport : "rc";
+}
+
 void rdm_open_with(struct rdm_pair *pair, int mr_mode, const struct rdm_change *change)
 {
 	struct fi_info *hints = fi_allocinfo();

@@ -109,13 +109,6 @@ static unsigned int exchange(const struct layer *layer)
 	return qps;
 }
 
-static bool uses_ud(void)
-{
-	const char *transport = getenv("FI_VERBS_RDM_TRANSPORT");
-
-	return transport && !strcmp(transport, "ud");
-}
-
 /* The library is not used before the variables that it reads once are set. */
 static void test(void)
 {
@@ -133,7 +126,7 @@ static void test(void)
 		is_layered(layers[i].full, &layers[i]);
 		is_layered(layers[i].name, &layers[i]);
 	}
-	EQUAL(exchange(&layers[0]), uses_ud() ? 0 : 2);
+	EQUAL(exchange(&layers[0]), !strcmp(rdm_transport(), "ud") ? 0 : 2);
 	EQUAL(exchange(&layers[1]), 0);
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_stats.h>
+#include "rdm.h"
 #include "rdm_node.h"
 
 enum { LARGE = 1 << 20, TAG = 1, FLOOD = 3000 };
@@ -99,7 +100,6 @@ static uint64_t item(const struct fi_stats_peer *peer, const char *name)
 static struct fi_stats_peer expect(pid_t pid, const char *name, const char *state,
 				   const char *waits)
 {
-	const char *transport = getenv("WEFT_PROVIDER") ? "srd" : getenv("FI_VERBS_RDM_TRANSPORT");
 	struct fi_stats_peer peer = { 0 };
 	uint64_t end = deadline();
 
@@ -110,7 +110,7 @@ static struct fi_stats_peer expect(pid_t pid, const char *name, const char *stat
 			     peer.waits, waits);
 		sleep_ms(2);
 	}
-	EQUAL(strcmp(peer.transport, transport ? transport : "rc"), 0);
+	EQUAL(strcmp(peer.transport, rdm_transport()), 0);
 	return peer;
 }
 

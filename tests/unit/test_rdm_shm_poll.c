@@ -5,6 +5,7 @@
  */
 #include "unit.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include "prov/verbs/rdm/arrive.h"
 #include "prov/verbs/rdm/shm_int.h"
@@ -208,16 +209,23 @@ static void room_wakes_writer(void **state)
 	assert_int_equal(woken, 1);
 }
 
-/* Complete wakes make room for the next one, even if the ring has all that is asked for. */
-static void full_ring_wakes_writer(void **state)
+/* The ring has a packet, and its writer waits for room. */
+static void fill_ring(void)
 {
 	struct ofi_shm_ring_tx tx = { .map = &map };
-	struct ibv_wc wc[ROOM];
 
-	(void)state;
 	give_buffer(&buffers[0], buffer_bytes[0]);
 	write_ring(&tx, 0);
 	ofi_shm_ring_wait(&tx);
+}
+
+/* Complete wakes make room for the next one, even if the ring has all that is asked for. */
+static void full_ring_wakes_writer(void **state)
+{
+	struct ibv_wc wc[ROOM];
+
+	(void)state;
+	fill_ring();
 	shm.wakes = wakes_done = VRB_SHM_WAKES;
 	assert_int_equal(vrb_shm_poll_cq(&all.cq, 1, wc), 1);
 	assert_ptr_equal(vrb_rdm_rx_of(&wc[0]), &buffers[0].rx);
@@ -279,16 +287,31 @@ static void end_behind_ring(void **state)
 /* The queue pair of a connection that has ended may be gone. */
 static void nobody_is_woken_at_the_end(void **state)
 {
-	struct ofi_shm_ring_tx tx = { .map = &map };
 	struct ibv_wc wc[ROOM];
 
 	(void)state;
-	give_buffer(&buffers[0], buffer_bytes[0]);
-	write_ring(&tx, 0);
-	ofi_shm_ring_wait(&tx);
+	fill_ring();
 	conn.state = VRB_RC_CONN_DEAD;
 	assert_int_equal(poll_all(wc), 1);
 	assert_int_equal(woken, 0);
+}
+
+/* The work request is of a connection that is freed: its slot must not be looked at again. */
+static void no_completion_outlives_its_connection(void **state)
+{
+	struct vrb_shm_conn *own = calloc(1, sizeof(*own));
+	struct ibv_wc wc[ROOM];
+
+	(void)state;
+	assert_non_null(own);
+	own->fd = -1;
+	conn.shm = own;
+	own->conn = &conn;
+	slots[1] = (struct vrb_rdm_slot){ .conn = &conn, .seq = 1 };
+	all.held = (struct ibv_wc){ .wr_id = (uintptr_t)&slots[1], .opcode = IBV_WC_SEND };
+	all.has_held = true;
+	vrb_shm_conn_close(&conn);
+	assert_int_equal(poll_all(wc), 0);
 }
 
 static void ring_before_device(void **state)
@@ -353,6 +376,7 @@ int main(void)
 		cmocka_unit_test_setup(device_between_rings, begin),
 		cmocka_unit_test_setup(end_behind_ring, begin),
 		cmocka_unit_test_setup(nobody_is_woken_at_the_end, begin),
+		cmocka_unit_test_setup(no_completion_outlives_its_connection, begin),
 		cmocka_unit_test_setup(device_before_ring, begin),
 		cmocka_unit_test_setup(order_without_buffers, begin),
 		cmocka_unit_test_setup(bell_cleared, begin),

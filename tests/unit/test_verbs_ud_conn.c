@@ -286,20 +286,26 @@ static void a_silent_host_is_given_up(void **state)
 	assert_int_equal(counts[IBV_WC_WR_FLUSH_ERR], 1);
 }
 
-static void a_stopped_peer_is_waited_for(void **state)
+static void waited_for(const struct ud_net_params *stopped)
 {
-	const struct ud_net_params stopped = { .loss = 1000 };
 	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
 
-	(void)state;
 	exchange();
-	ud_net_set(&stopped);
+	ud_net_set(stopped);
 	send_one(active);
 	ud_net_watch(30000000, counts);
 	assert_int_equal(active->endings, 0);
 	ud_net_set(&calm);
 	ud_net_watch(1000000, counts);
 	assert_int_equal(counts[IBV_WC_SUCCESS], 2);
+}
+
+static void a_stopped_peer_is_waited_for(void **state)
+{
+	const struct ud_net_params stopped = { .loss = 1000 };
+
+	(void)state;
+	waited_for(&stopped);
 }
 
 /* Polls a node's messages, for which it has no buffers any more. */
@@ -388,17 +394,9 @@ static void a_host_that_does_not_answer_is_told_at_once(void **state)
 static void a_receiver_that_exists_is_waited_for(void **state)
 {
 	const struct ud_net_params stopped = { .loss = 1000, .silent = nobody_answers };
-	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
 
 	(void)state;
-	exchange();
-	ud_net_set(&stopped);
-	send_one(active);
-	ud_net_watch(30000000, counts);
-	assert_int_equal(active->endings, 0);
-	ud_net_set(&calm);
-	ud_net_watch(1000000, counts);
-	assert_int_equal(counts[IBV_WC_SUCCESS], 2);
+	waited_for(&stopped);
 }
 
 /* Short packets, too, which the device takes inline. */

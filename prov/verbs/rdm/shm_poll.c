@@ -269,7 +269,7 @@ int vrb_shm_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 	/* A peer that is told to stop must hear it before it may send more. */
 	int n = drain_rings(all, count, wc);
 
-	/* What the device completes includes what was written to a ring before. */
+	/* A completion of the device stands for packets in a ring before it: they come first. */
 	n += report_sent(all, count - n, wc + n);
 	while (some && n < count) {
 		n += pass_held(all, count - n, wc + n);

@@ -71,7 +71,7 @@ void vrb_shm_wake(struct vrb_shm_conn *shm)
 		.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED,
 	};
 
-	/* The event thread destroys the queue pair. */
+	/* The event thread may be destroying the queue pair. */
 	if (shm->conn->state == VRB_RC_CONN_DEAD)
 		return;
 	shm->wake_due = shm->wakes == VRB_SHM_WAKES || ibv_post_send(shm->conn->qp, &wr, &bad);

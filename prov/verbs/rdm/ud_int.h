@@ -246,7 +246,7 @@ void vrb_ud_tell(struct vrb_ud_conn *ud, int err);
 /* Sends a packet, or sends it again. */
 void vrb_ud_transmit(struct vrb_ud_conn *ud, struct vrb_ud_tx *tx);
 
-/* Packets that the device does not deliver (ud_ready.c). */
+/* What a reliable device reports (ud_ready.c). */
 /*
  * A reliable device reports the packet of that work request. It is sent again later if its receiver
  * was not ready; the connection is over if the device says that there is no receiver. If there is

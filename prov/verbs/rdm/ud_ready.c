@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a reliable device reports of packets: those whose receiver was not ready are sent again
- * after a wait, a receiver that is gone ends its connection, and one that is there is waited for.
+ * A reliable device reports what became of packets: those whose receiver was not ready are sent
+ * again after a wait, a receiver that is gone ends its connection, and one that is there is waited
+ * for.
  */
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
