@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Receives of the shared queue that a device never reports are replaced. */
+/*
+ * Buffers of the shared receive queue that do not come back, because the device never reports them
+ * or because packets are kept in them, are replaced.
+ */
 #include "unit.h"
 #include <string.h>
 #include "prov/verbs/provider/domain.h"
 #include "prov/verbs/rdm/buf.h"
 #include "fake_verbs.h"
 
-enum { DEPTH = 128, SIZE = 64 };
+enum { DEPTH = 128, SIZE = 64, RESERVE = 32 };
 
 static struct vrb_domain domain;
 static struct vrb_rdm_rx_ring ring;
 static struct ibv_cq *cq;
 static struct ibv_qp *qp;
 
-static int begin(void **state)
+static int begin_with(uint32_t reserve)
 {
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = DEPTH, .max_sge = 1 } };
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC };
 
-	(void)state;
 	fake_reset();
 	memset(&domain, 0, sizeof(domain));
 	domain.ctx = &fake.ctx;
 	domain.pd = ibv_alloc_pd(&fake.ctx);
-	vrb_rdm_rx_init(&ring, &domain, SIZE, DEPTH, 0);
+	vrb_rdm_rx_init(&ring, &domain, SIZE, DEPTH, reserve);
 	ring.srq = ibv_create_srq(domain.pd, &srq);
 	fake_srq(ring.srq)->refuses = true;
 	cq = ibv_create_cq(&fake.ctx, DEPTH, NULL, NULL, 0);
@@ -32,6 +34,18 @@ static int begin(void **state)
 	qp = ibv_create_qp(domain.pd, &init);
 	assert_int_equal(vrb_rdm_rx_fill(&ring), 0);
 	return 0;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	return begin_with(0);
+}
+
+static int begin_with_reserve(void **state)
+{
+	(void)state;
+	return begin_with(RESERVE);
 }
 
 static int end(void **state)
@@ -152,6 +166,26 @@ static void one_is_held(void **state)
 	vrb_rdm_rx_put(&ring, rx);
 }
 
+/* Kept packets hold all buffers that are not posted, while the queue stays full. */
+static void reserve_is_replaced(void **state)
+{
+	struct vrb_rdm_rx *kept[RESERVE + 1], *rx;
+	int i;
+
+	(void)state;
+	assert_int_equal(in_queue(), DEPTH);
+	for (i = 0; i <= RESERVE; i++) {
+		rx = vrb_rdm_rx_take(&ring);
+		assert_non_null(rx);
+		ring.above--;
+		kept[i] = i < RESERVE ? vrb_rdm_rx_keep(&ring, rx, VRB_RDM_HOLD_MIN) : rx;
+		assert_ptr_equal(kept[i], rx);
+	}
+	while (i--)
+		vrb_rdm_rx_put(&ring, kept[i]);
+	assert_int_equal(in_queue(), DEPTH);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +193,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(nothing_is_lost, begin, end),
 		cmocka_unit_test_setup_teardown(some_come_late, begin, end),
 		cmocka_unit_test_setup_teardown(one_is_held, begin, end),
+		cmocka_unit_test_setup_teardown(reserve_is_replaced, begin_with_reserve, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

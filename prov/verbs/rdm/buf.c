@@ -248,13 +248,18 @@ static bool has_all(const struct vrb_rdm_rx_ring *ring)
 	       ring->depth + ring->reserve + (ring->held ? ring->depth / 4 : 0) + ring->missing;
 }
 
+static bool may_grow(const struct vrb_rdm_rx_ring *ring)
+{
+	return !has_all(ring) && !ring->refused;
+}
+
 /* Links at most `want` work requests. Returns their number. */
 static uint32_t chain_recvs(struct vrb_rdm_rx_ring *ring, uint32_t want, struct ibv_recv_wr **first)
 {
 	struct ibv_recv_wr **link = first;
 	uint32_t n;
 
-	while (ring->free_count < want && !has_all(ring) && !ring->refused)
+	while (ring->free_count < want + ring->reserve && may_grow(ring))
 		ring->refused = !rx_grow(ring);
 	*first = ring->free;
 	if (want + ring->reserve > ring->free_count)
@@ -357,8 +362,12 @@ void vrb_rdm_rx_doubt(struct vrb_rdm_rx_ring *ring)
 /* What arrives in it is counted like what arrives in one from the queue. */
 struct vrb_rdm_rx *vrb_rdm_rx_take(struct vrb_rdm_rx_ring *ring)
 {
-	struct ibv_recv_wr *wr = ring->free;
+	struct ibv_recv_wr *wr;
 
+	/* Kept packets may hold the reserve while the queue is full and takes no more buffers. */
+	if (!ring->free && may_grow(ring))
+		ring->refused = !rx_grow(ring);
+	wr = ring->free;
 	if (!wr)
 		return NULL;
 	ring->free = wr->next;
