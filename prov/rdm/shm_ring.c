@@ -65,13 +65,6 @@ uint64_t ofi_shm_ring_end(struct ofi_shm_ring_tx *tx)
 	return tx->written;
 }
 
-/* Returns true if the mark is set, and clears it. */
-static bool take_mark(uint32_t *mark)
-{
-	return __atomic_load_n(mark, __ATOMIC_SEQ_CST) &&
-	       __atomic_exchange_n(mark, 0, __ATOMIC_SEQ_CST);
-}
-
 bool ofi_shm_ring_sleeps(const struct ofi_shm_ring_tx *tx)
 {
 	return __atomic_load_n(&tx->map->reader_sleeps, __ATOMIC_SEQ_CST);
@@ -79,12 +72,13 @@ bool ofi_shm_ring_sleeps(const struct ofi_shm_ring_tx *tx)
 
 bool ofi_shm_ring_must_wake_reader(struct ofi_shm_ring_tx *tx)
 {
-	return take_mark(&tx->map->reader_sleeps);
+	return ofi_shm_ring_sleeps(tx) &&
+	       __atomic_exchange_n(&tx->map->reader_sleeps, 0, __ATOMIC_SEQ_CST);
 }
 
-void ofi_shm_ring_wait(struct ofi_shm_ring_tx *tx)
+void ofi_shm_ring_wait(struct ofi_shm_ring_tx *tx, uint64_t end)
 {
-	__atomic_store_n(&tx->map->writer_waits, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&tx->map->writer_waits, end, __ATOMIC_SEQ_CST);
 }
 
 /* A reader that cannot be where it says is treated as one that does not move. */
@@ -139,5 +133,8 @@ void ofi_shm_ring_awake(struct ofi_shm_ring_rx *rx)
 
 bool ofi_shm_ring_must_wake_writer(struct ofi_shm_ring_rx *rx)
 {
-	return rx->written - rx->read <= OFI_SHM_RING_DATA / 2 && take_mark(&rx->map->writer_waits);
+	uint64_t end = __atomic_load_n(&rx->map->writer_waits, __ATOMIC_SEQ_CST);
+
+	return end && end <= rx->read + OFI_SHM_RING_DATA / 2 &&
+	       __atomic_exchange_n(&rx->map->writer_waits, 0, __ATOMIC_SEQ_CST);
 }

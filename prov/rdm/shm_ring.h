@@ -19,8 +19,8 @@ struct ofi_shm_ring_map {
 	uint64_t read __attribute__((aligned(64)));    /* by the reader */
 	/* The reader may sleep: the writer wakes it. */
 	uint32_t reader_sleeps __attribute__((aligned(64)));
-	/* The writer waits for room: the reader wakes it. */
-	uint32_t writer_waits __attribute__((aligned(64)));
+	/* The end of the packet for which the writer waits: the reader wakes it. 0: none. */
+	uint64_t writer_waits __attribute__((aligned(64)));
 	uint8_t data[OFI_SHM_RING_DATA] __attribute__((aligned(64)));
 };
 
@@ -60,10 +60,10 @@ bool ofi_shm_ring_sleeps(const struct ofi_shm_ring_tx *tx);
 /* Returns true if the caller, who has written a packet, must wake the reader. */
 bool ofi_shm_ring_must_wake_reader(struct ofi_shm_ring_tx *tx);
 /*
- * Asks the reader to wake the writer when half of the ring is free. The writer looks at the ring
- * again after it.
+ * Asks the reader to wake the writer when this end of a packet is near. The writer looks at the
+ * ring again after it.
  */
-void ofi_shm_ring_wait(struct ofi_shm_ring_tx *tx);
+void ofi_shm_ring_wait(struct ofi_shm_ring_tx *tx, uint64_t end);
 
 /* Looks at the next packet. */
 enum ofi_shm_ring_state ofi_shm_ring_peek(struct ofi_shm_ring_rx *rx, uint32_t *len,

@@ -40,6 +40,7 @@ struct point {
 	bool received;					/* by the peer, when it continues */
 	bool halfway; /* it is killed when part of it has arrived here */
 	bool late;    /* it is killed before */
+	bool in_ring; /* with FI_VERBS_SHM it has everything in its memory when it is killed */
 };
 
 struct scene {
@@ -192,7 +193,7 @@ static void victim(struct child *parent, void *arg)
 
 static const struct point points[] = {
 	{ "connecting", 3, 3, 300, .stranger = true, .act = send_one, .received = true },
-	{ "eager in flight", 40, 20, 300, .act = send_one, .received = true },
+	{ "eager in flight", 40, 20, 300, .act = send_one, .received = true, .in_ring = true },
 	{ "segmented half done", 10, 5, 15000, .act = send_one, .received = true },
 	{ "rendezvous read half done", 1, 1, LARGE, .begin = send_one, .victim = until_half,
 	  .received = true },
@@ -202,7 +203,8 @@ static const struct point points[] = {
 	{ "RMA write", 4, 4, 1 << 20, .act = write_one, .late = true },
 	{ "RMA read", 4, 0, 1 << 20, .act = read_one },
 	{ "atomic", 5, 5, 8, .act = add_one },
-	{ "waiting for credits", MOST, 200, 100, .act = send_one, .received = true },
+	{ "waiting for credits", MOST, 200, 100, .act = send_one, .received = true,
+	  .in_ring = true },
 };
 
 /* With FI_VERBS_RDM_USE_WRITE. */
@@ -325,6 +327,14 @@ static void go_on(struct scene *s, struct child *child)
 	child_end(child);
 }
 
+/* Returns true if as many operations failed as could not be done. */
+static bool enough_failed(const struct scene *s)
+{
+	const char *shm = getenv("FI_VERBS_SHM");
+
+	return s->failed >= s->point->fail || (s->point->in_ring && shm && atoi(shm));
+}
+
 /* Returns whether the victim stopped where it was to stop. */
 static bool run_point(struct scene *s, struct child *child)
 {
@@ -346,7 +356,7 @@ static bool run_point(struct scene *s, struct child *child)
 			child_kill(child);
 		ping(s);
 		reap(s);
-		CHECK(*missed || s->failed >= point->fail);
+		CHECK(*missed || enough_failed(s));
 		ping(s);
 	} else {
 		ping(s);

@@ -22,12 +22,20 @@ static struct vrb_rdm_rx from_device;
 static struct vrb_rdm_rx_buf buffers[2];
 static uint8_t device_bytes[LEN], buffer_bytes[2][SIZE];
 static struct vrb_rdm_slot slots[4], *sent_slot;
-static int device_has, wakes_done, starvations, woken;
+static enum ibv_wc_status wake_status;
+static int device_has, wakes_done, starvations, woken, failures;
 
 static void no_damage(struct vrb_rc_conn *damaged)
 {
 	(void)damaged;
 	fail();
+}
+
+static void count_failure(struct vrb_rc_conn *failed, const struct ibv_wc *wc)
+{
+	assert_ptr_equal(failed, &conn);
+	assert_int_equal(wc->status, wake_status);
+	failures++;
 }
 
 static void count_starvation(struct ofi_rdm_ep *ep)
@@ -42,7 +50,7 @@ static int poll_device(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 	assert_true(count > 0);
 	if (wakes_done) {
 		wakes_done--;
-		*wc = (struct ibv_wc){ .wr_id = VRB_SHM_WAKE_ID, .status = IBV_WC_SUCCESS };
+		*wc = (struct ibv_wc){ .wr_id = VRB_SHM_WAKE_ID, .status = wake_status };
 		return 1;
 	}
 	if (sent_slot) {
@@ -82,7 +90,7 @@ static void give_buffer(struct vrb_rdm_rx_buf *buffer, uint8_t *bytes)
 
 static int begin(void **state)
 {
-	static const struct vrb_shm_calls calls = { no_damage, count_starvation };
+	static const struct vrb_shm_calls calls = { no_damage, count_failure, count_starvation };
 	static struct ibv_context context;
 	static struct ibv_cq cq = { .context = &context };
 	static struct ibv_qp qp = { .context = &context };
@@ -104,6 +112,7 @@ static int begin(void **state)
 	conn.ep = &rc.rdm;
 	conn.shm = &shm;
 	shm.conn = &conn;
+	shm.bell = &bell;
 	shm.started = true;
 	shm.rx.map = &map;
 	conns[0] = &shm;
@@ -118,7 +127,8 @@ static int begin(void **state)
 	vrb_shm_set_awake(&shm, true);
 	from_device.sge.addr = (uintptr_t)device_bytes;
 	sent_slot = NULL;
-	device_has = wakes_done = starvations = woken = 0;
+	device_has = wakes_done = starvations = woken = failures = 0;
+	wake_status = IBV_WC_SUCCESS;
 	return 0;
 }
 
@@ -199,7 +209,7 @@ static void room_wakes_writer(void **state)
 	give_buffer(&buffers[1], buffer_bytes[1]);
 	write_ring(&tx, 0);
 	write_ring(&tx, 1);
-	ofi_shm_ring_wait(&tx);
+	ofi_shm_ring_wait(&tx, tx.written);
 	assert_int_equal(poll_all(wc), 1);
 	assert_int_equal(woken, 1);
 	assert_int_equal(shm.sent, 1);
@@ -216,7 +226,7 @@ static void fill_ring(void)
 
 	give_buffer(&buffers[0], buffer_bytes[0]);
 	write_ring(&tx, 0);
-	ofi_shm_ring_wait(&tx);
+	ofi_shm_ring_wait(&tx, tx.written);
 }
 
 /* Complete wakes make room for the next one, even if the ring has all that is asked for. */
@@ -231,6 +241,75 @@ static void full_ring_wakes_writer(void **state)
 	assert_ptr_equal(vrb_rdm_rx_of(&wc[0]), &buffers[0].rx);
 	assert_int_equal(woken, 1);
 	assert_false(shm.wake_due);
+}
+
+/* The wake that was due follows the first one that is complete. */
+static void due_wake_is_posted(void **state)
+{
+	struct ibv_wc wc[ROOM];
+
+	(void)state;
+	shm.wakes = VRB_SHM_WAKES;
+	shm.wake_due = true;
+	wakes_done = 1;
+	assert_int_equal(poll_all(wc), 0);
+	assert_int_equal(woken, 1);
+	assert_int_equal(shm.wakes, VRB_SHM_WAKES);
+	assert_false(shm.wake_due);
+}
+
+/* A peer that cannot be woken has gone; what is flushed is no news. */
+static void failed_wake_is_reported(void **state)
+{
+	struct ibv_wc wc[ROOM];
+
+	(void)state;
+	shm.wakes = 2;
+	wakes_done = 1;
+	wake_status = IBV_WC_RETRY_EXC_ERR;
+	assert_int_equal(poll_all(wc), 0);
+	assert_int_equal(failures, 1);
+	wakes_done = 1;
+	wake_status = IBV_WC_WR_FLUSH_ERR;
+	assert_int_equal(poll_all(wc), 0);
+	assert_int_equal(failures, 1);
+	assert_int_equal(shm.wakes, 0);
+}
+
+/* Whoever reads one packet at a time gets them from all peers. */
+static void all_rings_have_turns(void **state)
+{
+	enum { RINGS = 3, PACKETS = 2 };
+	static struct ofi_shm_ring_map maps[RINGS];
+	static struct vrb_shm_conn peers[RINGS];
+	const uint32_t places[RINGS] = { 0, 63, 70 };
+	static struct vrb_shm_conn *many[128];
+	static struct vrb_rc_conn from[RINGS];
+	struct ofi_shm_ring_tx tx;
+	struct ibv_wc wc;
+	int i, k;
+
+	(void)state;
+	memset(maps, 0, sizeof(maps));
+	all.conns = many;
+	all.size = 128;
+	for (i = 0; i < RINGS; i++) {
+		from[i] = (struct vrb_rc_conn){ .ep = &rc.rdm, .qp_num = (uint32_t)i };
+		peers[i] = (struct vrb_shm_conn){ .conn = &from[i], .started = true };
+		peers[i].rx.map = &maps[i];
+		many[places[i]] = &peers[i];
+		tx = (struct ofi_shm_ring_tx){ .map = &maps[i] };
+		for (k = 0; k < PACKETS; k++)
+			write_ring(&tx, 0);
+	}
+	for (i = 0; i < RINGS; i++)
+		bell.bells[places[i] / 64] |= 1ULL << places[i] % 64;
+	for (i = 0; i < RINGS * PACKETS; i++) {
+		rc.rx.free = NULL;
+		give_buffer(&buffers[0], buffer_bytes[0]);
+		assert_int_equal(vrb_shm_poll_cq(&all.cq, 1, &wc), 1);
+		assert_int_equal(wc.qp_num, i % RINGS);
+	}
 }
 
 /* Work requests 0, 1 and 2 are posted, of which the bits say which are in the ring. */
@@ -267,6 +346,29 @@ static void device_between_rings(void **state)
 	check_next(&slots[0]);
 	check_next(&slots[1]);
 	check_next(&slots[2]);
+}
+
+/* The same for what was sent: the completions of two peers, one at a time. */
+static void all_peers_have_turns(void **state)
+{
+	static struct vrb_rdm_slot other_slots[4];
+	static struct vrb_rc_conn other;
+	static struct vrb_shm_conn peer;
+	struct ibv_wc wc;
+	int i;
+
+	(void)state;
+	post_three(7);
+	peer = shm;
+	other = conn;
+	other.slots = other_slots;
+	peer.conn = &other;
+	TAILQ_INSERT_TAIL(&all.pending, &peer, pending);
+	for (i = 0; i < 6; i++) {
+		assert_int_equal(vrb_shm_poll_cq(&all.cq, 1, &wc), 1);
+		assert_ptr_equal(wc.wr_id, i % 2 ? &other_slots[i / 2] : &slots[i / 2]);
+	}
+	assert_true(TAILQ_EMPTY(&all.pending));
 }
 
 /* The end of a connection is behind what is complete in the ring. */
@@ -312,6 +414,57 @@ static void no_completion_outlives_its_connection(void **state)
 	all.has_held = true;
 	vrb_shm_conn_close(&conn);
 	assert_int_equal(poll_all(wc), 0);
+}
+
+/* This end has no shared memory, but the peer does not know that. */
+static void packets_without_shared_memory(void **state)
+{
+	uint8_t bytes[64] = { OFI_RDM_WIRE_VERSION };
+	int kind;
+
+	(void)state;
+	conn.shm = NULL;
+	for (kind = VRB_SHM_OFFER; kind <= VRB_SHM_WAKE; kind++) {
+		bytes[1] = (uint8_t)kind;
+		assert_true(vrb_shm_packet(&conn, bytes, 2));
+		assert_true(vrb_shm_packet(&conn, bytes, sizeof(bytes)));
+	}
+	bytes[1] = (uint8_t)kind;
+	assert_false(vrb_shm_packet(&conn, bytes, sizeof(bytes)));
+}
+
+/* What is in the ring does not fail if the peer is gone, so it counts as nothing to be sent. */
+static void ring_is_quiet(void **state)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
+
+	(void)state;
+	post_three(7);
+	assert_int_equal(vrb_shm_post_send(&shm.qp, &wr, &bad), 0);
+	conn.head++;
+	assert_true(vrb_shm_is_quiet(&conn));
+	wr = (struct ibv_send_wr){ .opcode = IBV_WR_RDMA_WRITE, .wr_id = VRB_SHM_WAKE_ID };
+	assert_int_equal(vrb_shm_post_send(&shm.qp, &wr, &bad), 0);
+	conn.head++;
+	assert_false(vrb_shm_is_quiet(&conn));
+	conn.tail = conn.head;
+	assert_true(vrb_shm_is_quiet(&conn));
+}
+
+/* However many packets follow the last RDMA, it is not taken for one that is in flight. */
+static void rdma_is_long_ago(void **state)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
+	int i;
+
+	(void)state;
+	post_three(0);
+	for (i = 0; i < 6; i++) {
+		conn.head = conn.tail += 1u << 30;
+		assert_int_equal(vrb_shm_post_send(&shm.qp, &wr, &bad), 0);
+		assert_true(shm.in_ring[0] & 1u << (conn.head & conn.mask));
+		shm.in_ring[0] = 0;
+	}
 }
 
 static void ring_before_device(void **state)
@@ -377,6 +530,13 @@ int main(void)
 		cmocka_unit_test_setup(end_behind_ring, begin),
 		cmocka_unit_test_setup(nobody_is_woken_at_the_end, begin),
 		cmocka_unit_test_setup(no_completion_outlives_its_connection, begin),
+		cmocka_unit_test_setup(all_rings_have_turns, begin),
+		cmocka_unit_test_setup(all_peers_have_turns, begin),
+		cmocka_unit_test_setup(due_wake_is_posted, begin),
+		cmocka_unit_test_setup(failed_wake_is_reported, begin),
+		cmocka_unit_test_setup(packets_without_shared_memory, begin),
+		cmocka_unit_test_setup(ring_is_quiet, begin),
+		cmocka_unit_test_setup(rdma_is_long_ago, begin),
 		cmocka_unit_test_setup(device_before_ring, begin),
 		cmocka_unit_test_setup(order_without_buffers, begin),
 		cmocka_unit_test_setup(bell_cleared, begin),

@@ -106,6 +106,27 @@ static void test_full(void **state)
 	assert_int_equal(put(1000, 9), OFI_SHM_RING_PACKET);
 }
 
+/* The writer is woken once its packet is near, however much is written behind it. */
+static void test_waits_for_one(void **state)
+{
+	uint64_t end = 40 * 1008;
+	uint32_t n;
+
+	(void)state;
+	for (n = 0; put(1000, n) == OFI_SHM_RING_PACKET; n++)
+		;
+	assert_true(n > 60);
+	assert_false(ofi_shm_ring_must_wake_writer(&rx));
+	ofi_shm_ring_wait(&tx, end);
+	for (n = 0; !ofi_shm_ring_near(&tx, end); n++) {
+		assert_false(ofi_shm_ring_must_wake_writer(&rx));
+		get(n);
+	}
+	assert_int_equal(n, 8);
+	assert_true(ofi_shm_ring_must_wake_writer(&rx));
+	assert_false(ofi_shm_ring_must_wake_writer(&rx));
+}
+
 /* The reader's end goes back, or beyond what was written. */
 static void test_wrong_reader(void **state)
 {
@@ -174,6 +195,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_any_packets, setup),
 		cmocka_unit_test_setup(test_full, setup),
+		cmocka_unit_test_setup(test_waits_for_one, setup),
 		cmocka_unit_test_setup(test_wrong_reader, setup),
 		cmocka_unit_test_setup(test_wrong_writer, setup),
 		cmocka_unit_test_setup(test_wrecked, setup),

@@ -93,7 +93,7 @@ static void take_packet(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t 
 	enum ofi_rdm_wire_error error;
 	bool kept = false;
 
-	if (ofi_unlikely(conn->shm) &&
+	if (ofi_unlikely(conn->peer_shares) &&
 	    vrb_shm_packet(conn, (const void *)(uintptr_t)rx->sge.addr, len)) {
 		vrb_rdm_rx_put(&vrb_rc(ep)->rx, rx);
 		return;

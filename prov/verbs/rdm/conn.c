@@ -89,6 +89,7 @@ static void schedule_tick(struct ofi_rdm_ep *ep, bool soon)
 
 static const struct vrb_shm_calls shm_calls = {
 	.damaged = vrb_rdm_conn_damaged,
+	.failed = vrb_rdm_conn_wake_failed,
 	.starved = vrb_rdm_conn_retry_receives,
 };
 
@@ -374,7 +375,9 @@ static bool is_awaited(const struct ofi_rdm_peer *peer)
 
 	if (!conn || !conn->live || !ofi_rdm_is_awaited(peer))
 		return false;
-	return conn->ud ? vrb_ud_conn_quiet(conn) : vrb_rc_conn_idle(conn);
+	if (conn->ud)
+		return vrb_ud_conn_quiet(conn);
+	return conn->shm ? vrb_shm_is_quiet(conn) : vrb_rc_conn_idle(conn);
 }
 
 /*

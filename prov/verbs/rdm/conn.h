@@ -76,8 +76,12 @@ void vrb_rdm_conn_alive(struct vrb_rc_conn *conn);
 void vrb_rdm_conn_overdue(struct ofi_rdm_proto_peer *peer);
 /* The peer has sent something invalid or excessive, or there is no memory for it. */
 void vrb_rdm_conn_fault(struct ofi_rdm_proto_peer *peer, enum ofi_rdm_wire_error error);
-/* Ends the connection soon because the peer breaks the rules of shared memory. */
+/*
+ * End the connection soon because the peer breaks the rules of shared memory, or because a packet
+ * that wakes it failed.
+ */
 void vrb_rdm_conn_damaged(struct vrb_rc_conn *conn);
+void vrb_rdm_conn_wake_failed(struct vrb_rc_conn *conn, const struct ibv_wc *wc);
 /* Everything posted on a connection that has ended has completed, conn->last included. */
 void vrb_rdm_conn_flushed(struct vrb_rc_conn *conn);
 /* Handles BYE or its answer. */

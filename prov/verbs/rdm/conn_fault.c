@@ -10,17 +10,23 @@
 #include "prov/rdm/lock.h"
 #include "progress.h"
 #include "proof.h"
+#include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 
-void vrb_rdm_conn_failed(struct vrb_rc_conn *conn, int err, const struct ibv_wc *wc)
+static void warn_failed(const struct vrb_rc_conn *conn, const struct ibv_wc *wc)
 {
 	char text[OFI_ADDR_STRLEN];
 
-	if (conn->state >= VRB_RC_CONN_ENDED)
-		return;
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA, "peer %s: %s (vendor 0x%x): connection ended\n",
 		       vrb_rdm_conn_name(conn->peer, text), ibv_wc_status_str(wc->status),
 		       wc->vendor_err);
+}
+
+void vrb_rdm_conn_failed(struct vrb_rc_conn *conn, int err, const struct ibv_wc *wc)
+{
+	if (conn->state >= VRB_RC_CONN_ENDED)
+		return;
+	warn_failed(conn, wc);
 	vrb_rdm_conn_step_failed(conn->peer, err);
 }
 
@@ -78,6 +84,13 @@ void vrb_rdm_conn_fault(struct ofi_rdm_proto_peer *of, enum ofi_rdm_wire_error e
 	vrb_rdm_conn_step_failed(peer, FI_ECONNABORTED);
 }
 
+/* The caller may not end the connection itself. */
+static void fail_later(struct vrb_rc_conn *conn, int err)
+{
+	conn->fault = err;
+	vrb_rdm_conn_retry_post(&conn->peer->proto);
+}
+
 void vrb_rdm_conn_damaged(struct vrb_rc_conn *conn)
 {
 	char text[OFI_ADDR_STRLEN];
@@ -88,8 +101,15 @@ void vrb_rdm_conn_damaged(struct vrb_rc_conn *conn)
 		&vrb_prov, FI_LOG_EP_DATA,
 		"peer %s broke the rules of the memory that it shares (FI_VERBS_SHM): connection ended\n",
 		vrb_rdm_conn_name(conn->peer, text));
-	conn->fault = FI_ECONNABORTED;
-	vrb_rdm_conn_retry_post(&conn->peer->proto);
+	fail_later(conn, FI_ECONNABORTED);
+}
+
+void vrb_rdm_conn_wake_failed(struct vrb_rc_conn *conn, const struct ibv_wc *wc)
+{
+	if (conn->fault || conn->state >= VRB_RC_CONN_ENDED)
+		return;
+	warn_failed(conn, wc);
+	fail_later(conn, vrb_wc_err(wc->status, false));
 }
 
 static void qp_failed(struct vrb_rc_conn *conn, int err, enum ibv_event_type event)

@@ -149,7 +149,7 @@ static struct vrb_shm_conn *shm_conn_new(struct vrb_rc_conn *conn)
 	shm->conn = conn;
 	shm->fd = -1;
 	shm->reported = conn->head;
-	shm->rdma_end = conn->head;
+	shm->device_end = shm->rdma_end = conn->head;
 	shm->qp.context = &all->context;
 	conn->shm = shm;
 	conn->sq = &shm->qp;
@@ -234,11 +234,16 @@ bool vrb_shm_is_start(const void *bytes, size_t len)
 
 bool vrb_shm_packet(struct vrb_rc_conn *conn, const void *bytes, size_t len)
 {
-	if (is_kind(bytes, len, VRB_SHM_OFFER))
+	if (is_kind(bytes, len, VRB_SHM_WAKE))
+		return true;
+	if (vrb_shm_is_start(bytes, len)) {
+		if (conn->shm)
+			close_in(conn->shm);
+		return true;
+	}
+	if (!is_kind(bytes, len, VRB_SHM_OFFER))
+		return false;
+	if (conn->shm)
 		take_offer(conn, bytes, len);
-	else if (vrb_shm_is_start(bytes, len))
-		close_in(conn->shm);
-	else
-		return is_kind(bytes, len, VRB_SHM_WAKE);
 	return true;
 }

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct ibv_wc;
 struct ofi_rdm_ep;
 struct vrb_rc_conn;
 struct vrb_shm;
@@ -27,6 +28,8 @@ struct vrb_shm;
 struct vrb_shm_calls {
 	/* The peer breaks the rules: the connection must end, but not before this returns. */
 	void (*damaged)(struct vrb_rc_conn *conn);
+	/* A packet that wakes the peer failed: the same. */
+	void (*failed)(struct vrb_rc_conn *conn, const struct ibv_wc *wc);
 	/* There is no buffer for a packet: the endpoint must be polled again. */
 	void (*starved)(struct ofi_rdm_ep *ep);
 };
@@ -36,12 +39,14 @@ bool vrb_shm_is_near(const struct vrb_rc_conn *conn);
 /* Offers the peer a ring. A connection that cannot have one continues without. */
 void vrb_shm_offer(struct vrb_rc_conn *conn, const struct vrb_shm_calls *calls);
 /*
- * Returns true for a packet of this file, which the caller then frees. The connection takes part in
- * shared memory.
+ * Returns true for a packet of this file, which the caller then frees. Only peers that take part in
+ * shared memory send them; they are ignored if this end of the connection does not.
  */
 bool vrb_shm_packet(struct vrb_rc_conn *conn, const void *bytes, size_t len);
 /* Makes the next packet through shared memory wake the endpoint. Poll once more after it. */
 void vrb_shm_arm(struct ofi_rdm_ep *ep);
+/* Returns true if the device has nothing to send to a peer with shared memory. */
+bool vrb_shm_is_quiet(const struct vrb_rc_conn *conn);
 void vrb_shm_conn_close(struct vrb_rc_conn *conn);
 void vrb_shm_close(struct ofi_rdm_ep *ep);
 

@@ -48,10 +48,11 @@ struct vrb_shm_conn {
 	/* What is sent to the peer. */
 	struct ofi_shm_ring_tx tx; /* no map: only through the device */
 	struct vrb_shm_bell *bell;
-	uint32_t to;	   /* index of the ring there */
-	uint32_t sent;	   /* packets through the device since the ring is used */
-	uint32_t rdma_end; /* conn->head behind the last work request that is not a packet */
-	uint32_t wakes;	   /* posted */
+	uint32_t to;   /* index of the ring there */
+	uint32_t sent; /* packets through the device since the ring is used */
+	/* conn->head behind the last work request of the device, and behind the last RDMA. */
+	uint32_t device_end, rdma_end;
+	uint32_t wakes; /* posted */
 	bool wake_due;
 	/* The slots whose packets are in the ring, and where they end there. */
 	uint64_t in_ring[(OFI_RDM_WIRE_WINDOW + 63) / 64];
@@ -70,12 +71,14 @@ struct vrb_shm {
 	struct vrb_shm_place place;  /* of the bell */
 	struct vrb_shm_conn **conns; /* by index */
 	uint32_t size;
-	uint32_t turn;		       /* index of the ring that was looked at last */
+	uint32_t turn;		       /* index behind the ring that was drained last */
+	uint32_t unasked;	       /* index of the ring that was last looked at unasked */
 	uint64_t ready[VRB_SHM_WORDS]; /* rings to be looked at */
 	bool has_held;
 	bool starved;	    /* a packet in a ring waits for a buffer */
 	struct ibv_wc held; /* a completion of the device that waits for packets before it */
-	TAILQ_HEAD(, vrb_shm_conn) pending, awake;
+	TAILQ_HEAD(vrb_shm_pending, vrb_shm_conn) pending;
+	TAILQ_HEAD(, vrb_shm_conn) awake;
 };
 
 static inline struct vrb_shm *vrb_shm_of(const struct vrb_shm_conn *shm)

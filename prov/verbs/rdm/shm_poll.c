@@ -31,15 +31,21 @@ static bool may_report(struct vrb_shm_conn *shm, uint32_t seq)
 	       ofi_shm_ring_near(&shm->tx, shm->ends[seq & shm->conn->mask]);
 }
 
+/* Returns the next work request whose completion is to be reported. */
+static uint32_t next_report(const struct vrb_shm_conn *shm)
+{
+	uint32_t tail = shm->conn->tail;
+
+	return (int32_t)(tail - shm->reported) > 0 ? tail : shm->reported;
+}
+
 static int report_conn(struct vrb_shm_conn *shm, int count, struct ibv_wc *wc)
 {
 	struct vrb_rc_conn *conn = shm->conn;
-	uint32_t seq = shm->reported;
+	uint32_t seq = next_report(shm);
 	bool silent;
 	int n = 0;
 
-	if ((int32_t)(conn->tail - seq) > 0)
-		seq = conn->tail;
 	/* Work requests of the device that are not complete come first. */
 	for (; n < count && may_report(shm, seq); seq++) {
 		silent = conn->slots[seq & conn->mask].flags & OFI_RDM_SILENT;
@@ -59,18 +65,17 @@ static int report_conn(struct vrb_shm_conn *shm, int count, struct ibv_wc *wc)
 /* A connection stays in the list until everything that it has written to its ring is reported. */
 static int report_sent(struct vrb_shm *all, int count, struct ibv_wc *wc)
 {
-	struct vrb_shm_conn *shm, *next;
+	struct vrb_shm_conn *last = TAILQ_LAST(&all->pending, vrb_shm_pending), *shm, *next;
 	int n = 0;
 
 	for (shm = TAILQ_FIRST(&all->pending); shm && n < count; shm = next) {
-		next = TAILQ_NEXT(shm, pending);
-		if (shm->wake_due)
-			vrb_shm_wake(shm);
+		next = shm == last ? NULL : TAILQ_NEXT(shm, pending);
 		n += report_conn(shm, count - n, wc + n);
-		if (shm->reported == shm->conn->head && !shm->wake_due) {
-			TAILQ_REMOVE(&all->pending, shm, pending);
-			shm->is_pending = false;
-		}
+		TAILQ_REMOVE(&all->pending, shm, pending);
+		shm->is_pending = shm->reported != shm->conn->head;
+		/* The others have their turns first. */
+		if (shm->is_pending)
+			TAILQ_INSERT_TAIL(&all->pending, shm, pending);
 	}
 	return n;
 }
@@ -126,21 +131,23 @@ static int drain_ring(struct vrb_shm_conn *shm, int count, struct ibv_wc *wc, bo
 	return n;
 }
 
-static int drain_word(struct vrb_shm *all, uint32_t word, int count, struct ibv_wc *wc)
+/* Takes packets of the word's rings of which `which` has the bits. */
+static int drain_word(struct vrb_shm *all, uint32_t word, uint64_t which, int count,
+		      struct ibv_wc *wc)
 {
-	uint64_t left = all->ready[word];
-	struct vrb_shm_conn *shm;
-	int bit, n = 0;
+	uint64_t left = all->ready[word] & which;
+	uint32_t index;
 	bool more;
+	int n = 0;
 
 	for (; left && n < count; left &= left - 1) {
-		bit = __builtin_ctzll(left);
+		index = word * 64 + (uint32_t)__builtin_ctzll(left);
 		more = false;
-		shm = word * 64 + (uint32_t)bit < all->size ? all->conns[word * 64 + bit] : NULL;
-		if (shm)
-			n += drain_ring(shm, count - n, wc + n, &more);
+		if (index < all->size && all->conns[index])
+			n += drain_ring(all->conns[index], count - n, wc + n, &more);
 		if (!more)
-			all->ready[word] &= ~(1ULL << bit);
+			all->ready[word] &= ~(left & -left);
+		all->turn = index + 1;
 	}
 	return n;
 }
@@ -150,37 +157,59 @@ static void set_ready(struct vrb_shm *all, uint32_t index)
 	all->ready[index / 64] |= 1ULL << index % 64;
 }
 
-/* Looks at the rings whose bells were rung, and at one more in case a peer clears other bells. */
+/* A bell is taken before the ring is looked at, so that none is missed. */
+static void take_bells(struct vrb_shm *all, uint32_t word)
+{
+	if (__atomic_load_n(&all->bell->bells[word], __ATOMIC_SEQ_CST))
+		all->ready[word] |=
+			__atomic_exchange_n(&all->bell->bells[word], 0, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * Looks at the rings whose bells were rung, and at one more in case a peer clears other bells.
+ * Begins behind the ring that was drained last, so that each has its turn.
+ */
 static int drain_rings(struct vrb_shm *all, int count, struct ibv_wc *wc)
 {
-	uint32_t word, words = (all->size + 63) / 64;
+	uint32_t i, words = all->size / 64, turn = all->turn < all->size ? all->turn : 0;
+	uint32_t end = turn / 64 + words + (turn % 64 != 0);
+	uint64_t which = ~0ULL << turn % 64;
 	int n = 0;
 
-	all->turn = all->turn + 1 < all->size ? all->turn + 1 : 0;
-	set_ready(all, all->turn);
-	/* A bell is taken before the ring is looked at, so that none is missed. */
-	for (word = 0; word < words && n < count; word++) {
-		if (__atomic_load_n(&all->bell->bells[word], __ATOMIC_SEQ_CST))
-			all->ready[word] |=
-				__atomic_exchange_n(&all->bell->bells[word], 0, __ATOMIC_SEQ_CST);
-		if (all->ready[word])
-			n += drain_word(all, word, count - n, wc + n);
+	all->unasked = all->unasked + 1 < all->size ? all->unasked + 1 : 0;
+	set_ready(all, all->unasked);
+	/* The word in which this begins comes again for the rings before. */
+	for (i = turn / 64; words && i < end && n < count; i++) {
+		take_bells(all, i % words);
+		n += drain_word(all, i % words, which, count - n, wc + n);
+		which = ~0ULL;
 	}
 	return n;
+}
+
+static void retire_wake(const struct vrb_shm *all, const struct ibv_wc *wc)
+{
+	struct vrb_rc_conn *conn = vrb_rc_conn_find(all->ep, wc->qp_num);
+
+	if (!conn || !conn->shm)
+		return;
+	conn->shm->wakes--;
+	if (wc->status == IBV_WC_SUCCESS && conn->shm->wake_due)
+		vrb_shm_wake(conn->shm);
+	/* Those that are flushed follow another failure, or the end. */
+	if (wc->status != IBV_WC_SUCCESS && wc->status != IBV_WC_WR_FLUSH_ERR)
+		all->calls->failed(conn, wc);
 }
 
 /* Takes a completion of the device. Returns false if there is none. */
 static bool hold_one(struct vrb_shm *all)
 {
 	struct ibv_cq *cq = vrb_rc(all->ep)->cq;
-	struct vrb_rc_conn *conn;
 
 	while (ibv_poll_cq(cq, 1, &all->held) > 0) {
 		if (all->held.wr_id != VRB_SHM_WAKE_ID)
 			return true;
-		conn = vrb_rc_conn_find(all->ep, all->held.qp_num);
-		if (conn && conn->shm)
-			conn->shm->wakes--;
+		retire_wake(all, &all->held);
 	}
 	return false;
 }
@@ -243,6 +272,15 @@ void vrb_shm_set_awake(struct vrb_shm_conn *shm, bool awake)
 	}
 }
 
+/* Asks the peer to wake this side when the next completion may be reported. */
+static void wait_for_room(struct vrb_shm_conn *shm)
+{
+	uint32_t seq = next_report(shm);
+
+	if (seq != shm->conn->head && is_in_ring(shm, seq))
+		ofi_shm_ring_wait(&shm->tx, shm->ends[seq & shm->conn->mask]);
+}
+
 void vrb_shm_arm(struct ofi_rdm_ep *ep)
 {
 	struct vrb_shm *all = vrb_rc(ep)->shm;
@@ -255,10 +293,8 @@ void vrb_shm_arm(struct ofi_rdm_ep *ep)
 		if (ofi_shm_ring_sleep(&shm->rx))
 			set_ready(all, shm->index);
 	}
-	TAILQ_FOREACH (shm, &all->pending, pending) {
-		if (shm->tx.map)
-			ofi_shm_ring_wait(&shm->tx);
-	}
+	TAILQ_FOREACH (shm, &all->pending, pending)
+		wait_for_room(shm);
 }
 
 int vrb_shm_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)

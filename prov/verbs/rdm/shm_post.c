@@ -27,6 +27,7 @@ static int post_to_device(struct vrb_shm_conn *shm, struct ibv_send_wr *wr, uint
 	if (err)
 		return err;
 	set_in_ring(shm, seq, false);
+	shm->device_end = seq + 1;
 	if (wr->opcode == IBV_WR_SEND)
 		shm->sent++;
 	else
@@ -44,11 +45,27 @@ static uint32_t length_of(const struct ibv_send_wr *wr)
 	return len;
 }
 
-/* RDMA in flight must not be overtaken, and a receiver that sleeps is woken by the device. */
-static bool ring_is_usable(const struct vrb_shm_conn *shm, uint32_t len)
+/*
+ * Returns true if the work requests before the end are complete. The end then follows the tail, so
+ * that their distance does not overflow.
+ */
+static bool is_complete(const struct vrb_rc_conn *conn, uint32_t *end)
 {
-	return shm->tx.map && len <= PACKET_MAX &&
-	       (int32_t)(shm->rdma_end - shm->conn->tail) <= 0 && !ofi_shm_ring_sleeps(&shm->tx);
+	if ((int32_t)(*end - conn->tail) <= 0)
+		*end = conn->tail;
+	return *end == conn->tail;
+}
+
+bool vrb_shm_is_quiet(const struct vrb_rc_conn *conn)
+{
+	return is_complete(conn, &conn->shm->device_end);
+}
+
+/* RDMA in flight must not be overtaken, and a receiver that sleeps is woken by the device. */
+static bool ring_is_usable(struct vrb_shm_conn *shm, uint32_t len)
+{
+	return is_complete(shm->conn, &shm->rdma_end) && shm->tx.map && len <= PACKET_MAX &&
+	       !ofi_shm_ring_sleeps(&shm->tx);
 }
 
 static void shm_enlist(struct vrb_shm_conn *shm)
@@ -75,10 +92,8 @@ void vrb_shm_wake(struct vrb_shm_conn *shm)
 	if (shm->conn->state == VRB_RC_CONN_DEAD)
 		return;
 	shm->wake_due = shm->wakes == VRB_SHM_WAKES || ibv_post_send(shm->conn->qp, &wr, &bad);
-	if (shm->wake_due) {
-		shm_enlist(shm);
+	if (shm->wake_due)
 		return;
-	}
 	shm->wakes++;
 	shm->sent++;
 }
