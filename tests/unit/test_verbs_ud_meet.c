@@ -206,6 +206,27 @@ static void a_lost_answer_is_repeated(void **state)
 	assert_true(vrb_ud_was_asked(&ud_nodes[1].rc.rdm, &asked.event));
 	watch(1);
 	assert_int_equal(answered.count, 1);
+	assert_int_equal(passive->endings, 0);
+}
+
+/* A request that was sent twice has been declined, and is accepted when nobody waits for it. */
+static void an_answer_for_nobody_is_refused(void **state)
+{
+	(void)state;
+	ask();
+	watch(1);
+	ud_net_close(active);
+	lose_all();
+	accept_it();
+	watch(50);
+	ud_net_set(&calm);
+	assert_int_equal(passive->endings, 0);
+	watch(60);
+	assert_int_equal(answered.count, 0);
+	assert_int_equal(passive->endings, 1);
+	assert_int_equal(passive->err, FI_ECONNRESET);
+	watch(5000);
+	assert_int_equal(passive->endings, 1);
 }
 
 static void a_request_needs_the_key(void **state)
@@ -327,6 +348,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_request_is_answered, begin, end),
 		cmocka_unit_test_setup_teardown(a_lost_request_is_repeated, begin, end),
 		cmocka_unit_test_setup_teardown(a_lost_answer_is_repeated, begin, end),
+		cmocka_unit_test_setup_teardown(an_answer_for_nobody_is_refused, begin, end),
 		cmocka_unit_test_setup_teardown(a_request_needs_the_key, begin, end),
 		cmocka_unit_test_setup_teardown(letters_come_again_without_memory, begin, end),
 		cmocka_unit_test_setup_teardown(requests_that_wait_are_limited, begin, end),

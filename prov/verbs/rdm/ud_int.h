@@ -83,11 +83,10 @@ struct vrb_ud_rx {
 	STAILQ_ENTRY(vrb_ud_rx) stalled;
 };
 
-/* What is sent again until the peer has answered, or when it asks again. */
+/* What is sent again until the peer has answered, or has sent its first packet. */
 struct vrb_ud_letter {
 	enum vrb_ud_kind kind; /* VRB_UD_ASK or VRB_UD_ANSWER */
-	uint64_t at,
-		wait; /* in us: when a request is sent again, and how long after the last one */
+	uint64_t at, wait;     /* in us: when it is sent again, and how long after the last time */
 	uint8_t len;
 	uint8_t data[UINT8_MAX];
 };
@@ -259,8 +258,8 @@ void vrb_ud_send_not_ready(struct vrb_ud_conn *ud);
 /* Letters (ud_meet.c). */
 /* Handles a letter. */
 void vrb_ud_met(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_packet *packet);
-/* Sends the request again if it is time to. */
-void vrb_ud_ask_again(struct vrb_ud_conn *ud);
+/* Sends the letter again if it is time to. */
+void vrb_ud_letter_again(struct vrb_ud_conn *ud);
 /* The device says that nobody is there to answer the request of the connection with this number. */
 void vrb_ud_nobody(struct vrb_ud *all, uint32_t number);
 /* Sets the name of the queue pair. Returns 0 or -FI_E*. */
@@ -269,9 +268,15 @@ int vrb_ud_set_name(struct vrb_ud *all);
 /* Refusals (ud_refuse.c). */
 /* Tells the sender of a packet that there is no such connection. */
 void vrb_ud_refuse(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx);
+/* The same if the way back is known. */
+void vrb_ud_refuse_to(struct vrb_ud *all, const struct ibv_wc *wc,
+		      const struct vrb_ud_packet *packet, struct ibv_ah_attr *attr);
 /* The peer sends on a connection that has ended: tells it again. */
 void vrb_ud_repeat_end(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet);
-/* Returns true if the peer refuses a packet that was sent to it and is not acknowledged. */
+/*
+ * Returns true if the peer refuses a packet that was sent to it and is not acknowledged, or the
+ * answer to a request.
+ */
 bool vrb_ud_is_refusal(const struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet);
 void vrb_ud_refused_free(struct vrb_ud *all);
 

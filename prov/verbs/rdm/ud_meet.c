@@ -5,6 +5,10 @@
  * request names the key in the peer's name, so it comes from somebody who knows the name. The
  * answer goes to the GID that the request names, and the request's number comes back with it: a
  * request with somebody else's GID makes no connection.
+ *
+ * A request that is sent again may be accepted after it was declined, when its sender has given up
+ * and accepts a request of the other end. So an answer that nobody waits for is refused, and is
+ * sent again until the first packet or a refusal arrives.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -49,21 +53,23 @@ static struct vrb_ud_letter *letter_new(enum vrb_ud_kind kind, const uint8_t *wi
 	if (!letter)
 		return NULL;
 	letter->kind = kind;
+	letter->wait = FIRST_US;
 	letter->len = len;
 	memcpy(letter->data, wire, len);
 	return letter;
 }
 
-static void send_ask(struct vrb_ud_conn *ud)
+static void send_letter(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
 	struct vrb_ud_letter *letter = ud->letter;
+	bool asks = letter->kind == VRB_UD_ASK;
 	uint8_t payload[GID + UINT8_MAX];
 	const struct vrb_ud_packet packet = {
-		.kind = VRB_UD_ASK,
-		.to = ud->conn->peer->addr.qp.key,
+		.kind = letter->kind,
+		.to = asks ? ud->conn->peer->addr.qp.key : ud->to,
 		.from = ud->conn->qp_num,
-		.key = all->key,
+		.key = asks ? all->key : 0,
 		.payload = payload,
 		.len = (size_t)GID + letter->len,
 	};
@@ -75,17 +81,17 @@ static void send_ask(struct vrb_ud_conn *ud)
 	vrb_ud_put_bare(all, ud->path, ud->qpn, &packet);
 }
 
-static void send_answer(struct vrb_ud_conn *ud)
+/* Sends a letter the first time. Returns 0 or -FI_ENOMEM. */
+static int begin_letter(struct vrb_ud_conn *ud, enum vrb_ud_kind kind, const uint8_t *wire,
+			uint8_t len)
 {
-	const struct vrb_ud_packet packet = {
-		.kind = VRB_UD_ANSWER,
-		.to = ud->to,
-		.from = ud->conn->qp_num,
-		.payload = ud->letter->data,
-		.len = ud->letter->len,
-	};
-
-	vrb_ud_put_bare(vrb_ud_of(ud), ud->path, ud->qpn, &packet);
+	ud->letter = letter_new(kind, wire, len);
+	if (!ud->path || !ud->letter)
+		return -FI_ENOMEM;
+	vrb_ud_of(ud)->now = vrb_ud_clock();
+	send_letter(ud);
+	vrb_ud_watch(ud);
+	return 0;
 }
 
 int vrb_ud_ask(struct vrb_rc_conn *conn, const uint8_t *wire, uint8_t len)
@@ -96,34 +102,19 @@ int vrb_ud_ask(struct vrb_rc_conn *conn, const uint8_t *wire, uint8_t len)
 	struct vrb_ud_conn *ud = conn->ud;
 
 	ud->path = vrb_ud_path_get(all, &attr);
-	ud->letter = letter_new(VRB_UD_ASK, wire, len);
-	if (!ud->path || !ud->letter)
-		return -FI_ENOMEM;
 	ud->qpn = name->qpn;
-	ud->letter->wait = FIRST_US;
-	all->now = vrb_ud_clock();
-	send_ask(ud);
-	vrb_ud_watch(ud);
-	return 0;
+	return begin_letter(ud, VRB_UD_ASK, wire, len);
 }
 
-void vrb_ud_ask_again(struct vrb_ud_conn *ud)
+void vrb_ud_letter_again(struct vrb_ud_conn *ud)
 {
-	const struct vrb_ud_letter *letter = ud->letter;
-
-	if (letter && letter->kind == VRB_UD_ASK && letter->at <= vrb_ud_of(ud)->now)
-		send_ask(ud);
+	if (ud->letter && ud->letter->at <= vrb_ud_of(ud)->now)
+		send_letter(ud);
 }
 
 int vrb_ud_answer(struct vrb_rc_conn *conn, const uint8_t *wire, uint8_t len)
 {
-	struct vrb_ud_conn *ud = conn->ud;
-
-	ud->letter = letter_new(VRB_UD_ANSWER, wire, len);
-	if (!ud->letter)
-		return -FI_ENOMEM;
-	send_answer(ud);
-	return 0;
+	return begin_letter(conn->ud, VRB_UD_ANSWER, wire, len);
 }
 
 void vrb_ud_decline(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event, const uint8_t *wire,
@@ -163,7 +154,7 @@ bool vrb_ud_was_asked(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)
 	if (vrb_rc(ep)->ud)
 		vrb_rc(ep)->ud->requests--;
 	if (conn && conn->ud->letter && conn->ud->letter->kind == VRB_UD_ANSWER)
-		send_answer(conn->ud);
+		send_letter(conn->ud);
 	return conn;
 }
 
@@ -221,20 +212,42 @@ static void end_ask(struct vrb_ud *all, struct vrb_ud_conn *ud, struct rdma_cm_e
 	ud->letter = NULL;
 }
 
-static void take_reply(struct vrb_ud *all, const struct ibv_wc *wc,
-		       const struct vrb_ud_packet *packet)
+static void take_decline(struct vrb_ud *all, const struct ibv_wc *wc,
+			 const struct vrb_ud_packet *packet)
 {
 	struct vrb_ud_conn *ud = asking(all, packet->to);
-	struct rdma_cm_event event;
+	struct rdma_cm_event event = event_new(RDMA_CM_EVENT_UNREACHABLE, wc, packet, 0);
 
 	if (!ud || ud->qpn != wc->src_qp)
 		return;
-	event = event_new(RDMA_CM_EVENT_ESTABLISHED, wc, packet, 0);
-	if (packet->kind == VRB_UD_DECLINE) {
-		event.event = RDMA_CM_EVENT_UNREACHABLE;
-		event.status = 1;
-	}
+	event.status = 1;
 	end_ask(all, ud, &event);
+}
+
+/* Returns true if the connection of that number has been established and has not ended. */
+static bool is_established(const struct vrb_ud *all, uint32_t number)
+{
+	const struct vrb_rc_conn *conn = vrb_rc_conn_find(all->ep, number);
+
+	return conn && conn->state < VRB_RC_CONN_ENDED;
+}
+
+static void take_answer(struct vrb_ud *all, const struct ibv_wc *wc,
+			const struct vrb_ud_packet *packet)
+{
+	struct vrb_ud_conn *ud = asking(all, packet->to);
+	struct rdma_cm_event event;
+	struct ibv_ah_attr attr;
+
+	if (packet->len < GID || (ud && ud->qpn != wc->src_qp))
+		return;
+	event = event_new(RDMA_CM_EVENT_ESTABLISHED, wc, packet, GID);
+	if (ud) {
+		end_ask(all, ud, &event);
+	} else if (!is_established(all, packet->to)) {
+		attr = way_to(all, packet->payload);
+		vrb_ud_refuse_to(all, wc, packet, &attr);
+	}
 }
 
 void vrb_ud_nobody(struct vrb_ud *all, uint32_t number)
@@ -252,6 +265,8 @@ void vrb_ud_met(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud
 		return;
 	if (packet->kind == VRB_UD_ASK)
 		take_ask(all, wc, packet);
+	else if (packet->kind == VRB_UD_ANSWER)
+		take_answer(all, wc, packet);
 	else
-		take_reply(all, wc, packet);
+		take_decline(all, wc, packet);
 }

@@ -27,37 +27,26 @@ void vrb_ud_refused_free(struct vrb_ud *all)
 }
 
 /*
- * Returns the way back to the sender of a packet, or NULL. Only one host without a connection is
- * answered at a time, as nobody limits how many of them there are.
+ * Returns a path, or NULL. Only one host without a connection is answered at a time, as nobody
+ * limits how many of them there are.
  */
-static const struct vrb_ah *path_back(struct vrb_ud *all, const struct ibv_wc *wc,
-				      const struct vrb_ud_rx *rx)
+static const struct vrb_ah *path_to(struct vrb_ud *all, struct ibv_ah_attr *attr)
 {
-	struct vrb_domain *domain = vrb_rc_domain(all->ep);
-	struct ibv_ah_attr attr = { 0 };
-	const struct vrb_ah *known;
-	struct ibv_wc copy = *wc;
+	const struct vrb_ah *known = vrb_ud_path_find(all, attr);
 
-	/* The device does not tell where the packet came from. */
-	if (!all->grh)
-		return NULL;
-	if (ibv_init_ah_from_wc(domain->ctx, all->port.num, &copy,
-				(struct ibv_grh *)(uintptr_t)rx->sge.addr, &attr))
-		return NULL;
-	known = vrb_ud_path_find(all, &attr);
 	if (known)
 		return known;
 	if (all->refused.path.ah && all->refused.index >= all->sq_tail)
 		return NULL;
 	vrb_ud_refused_free(all);
-	all->refused.path.ah = ibv_create_ah(domain->pd, &attr);
+	all->refused.path.ah = ibv_create_ah(vrb_rc_domain(all->ep)->pd, attr);
 	all->refused.index = all->sq_head;
 	return all->refused.path.ah ? &all->refused.path : NULL;
 }
 
-void vrb_ud_refuse(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx)
+void vrb_ud_refuse_to(struct vrb_ud *all, const struct ibv_wc *wc,
+		      const struct vrb_ud_packet *packet, struct ibv_ah_attr *attr)
 {
-	const struct vrb_ud_packet *packet = &rx->packet;
 	const struct vrb_ud_packet refusal = {
 		.kind = VRB_UD_END,
 		.to = packet->from,
@@ -65,14 +54,25 @@ void vrb_ud_refuse(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb
 		.id = VRB_UD_UNKNOWN,
 		.words = { .next = packet->number, .echo = packet->order },
 	};
-	const struct vrb_ah *path;
+	const struct vrb_ah *path = may_refuse(all) ? path_to(all, attr) : NULL;
 
-	/* Nobody waits for an answer to the others. */
-	if (packet->kind < VRB_UD_NUMBERED || !may_refuse(all))
-		return;
-	path = path_back(all, wc, rx);
 	if (path && !vrb_ud_put_bare(all, path, wc->src_qp, &refusal) && path == &all->refused.path)
 		vrb_ud_refused_free(all);
+}
+
+void vrb_ud_refuse(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx)
+{
+	struct ibv_ah_attr attr = { 0 };
+	struct ibv_wc copy = *wc;
+
+	/* Nobody waits for an answer to the others. */
+	if (rx->packet.kind < VRB_UD_NUMBERED)
+		return;
+	/* Without a header of the network, the device does not tell where the packet came from. */
+	if (!all->grh || ibv_init_ah_from_wc(vrb_rc_domain(all->ep)->ctx, all->port.num, &copy,
+					     (struct ibv_grh *)(uintptr_t)rx->sge.addr, &attr))
+		return;
+	vrb_ud_refuse_to(all, wc, &rx->packet, &attr);
 }
 
 void vrb_ud_repeat_end(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
@@ -85,6 +85,9 @@ bool vrb_ud_is_refusal(const struct vrb_ud_conn *ud, const struct vrb_ud_packet 
 {
 	const struct ofi_rdm_ack_words *words = &packet->words;
 
+	/* The peer knows the connection once it has sent a packet. */
+	if (ud->letter && ud->letter->kind == VRB_UD_ANSWER)
+		return true;
 	return ofi_rdm_seq_out_waits(&ud->ack.out, words->next) &&
 	       ofi_rdm_seq_distance(ud->ack.newest, words->echo) > 0 &&
 	       ofi_rdm_seq_distance(words->echo, ud->ack.order) > 0;

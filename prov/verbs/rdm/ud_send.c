@@ -361,7 +361,7 @@ void vrb_ud_watch(struct vrb_ud_conn *ud)
 		if (pace > all->now && pace < next)
 			next = pace;
 	}
-	if (ud->letter && ud->letter->kind == VRB_UD_ASK && ud->letter->at < next)
+	if (ud->letter && ud->letter->at < next)
 		next = ud->letter->at;
 	if (!TAILQ_EMPTY(&ud->not_ready) && ud->ready_at < next)
 		next = ud->ready_at;
@@ -436,7 +436,7 @@ bool vrb_ud_resend(struct vrb_ud_conn *ud)
 	struct ofi_rdm_ack_node *node;
 	enum ofi_rdm_ack_due due;
 
-	vrb_ud_ask_again(ud);
+	vrb_ud_letter_again(ud);
 	vrb_ud_send_not_ready(ud);
 	while (!ud->over &&
 	       (due = ofi_rdm_ack_due(&ud->ack, all->now, &node)) != OFI_RDM_ACK_NOTHING) {

@@ -23,8 +23,8 @@ enum vrb_ud_kind {
 	VRB_UD_ACK, /* only acknowledges */
 	VRB_UD_END, /* the sender has no such connection any more; id: enum vrb_ud_reason */
 	/*
-	 * Letters make a connection to a queue pair that is known by name. The payload of ASK is
-	 * the sender's GID and private data, that of the others private data.
+	 * Letters make a connection to a queue pair that is known by name. The payload of ASK and
+	 * ANSWER is the sender's GID and private data, that of DECLINE private data.
 	 */
 	VRB_UD_ASK,	/* to: the key in the receiver's name; key: that in the sender's */
 	VRB_UD_ANSWER,	/* the request is accepted */
