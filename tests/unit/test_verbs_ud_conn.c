@@ -244,21 +244,54 @@ static void answer(void)
 		;
 }
 
+static void talk(unsigned int messages)
+{
+	while (messages--) {
+		is_acknowledged_at_once();
+		answer();
+	}
+}
+
 /* A process may stop, or compute, as soon as it has its message. */
 static void a_message_is_acknowledged_before_it_is_seen(void **state)
 {
-	int i;
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
 
 	(void)state;
 	exchange();
 	assert_true(is_acknowledged_at_once());
 	assert_true(is_acknowledged_at_once());
 	/* Peers that answer each message need no acknowledgments of their own. */
-	for (i = 0; i < VRB_UD_CHATS; i++) {
-		is_acknowledged_at_once();
-		answer();
-	}
+	talk(VRB_UD_CHATS);
 	assert_false(is_acknowledged_at_once());
+	/* The answer that did not come is expected less soon. */
+	ud_net_watch(1000, counts);
+	talk(VRB_UD_CHATS);
+	assert_true(is_acknowledged_at_once());
+	talk(VRB_UD_CHATS);
+	assert_false(is_acknowledged_at_once());
+}
+
+/* Whoever waits for each write has its completion at once, however many there are. */
+static void a_write_alone_is_acknowledged_at_once(void **state)
+{
+	struct ud_node *node = &ud_nodes[1];
+	uint8_t bytes[16] = { 1 };
+	struct ibv_wc wc;
+	uint64_t id;
+
+	(void)state;
+	exchange();
+	talk(VRB_UD_CHATS);
+	for (id = 8; id < 32; id += 2) {
+		ud_net_post(active, IBV_WR_RDMA_WRITE, bytes, sizeof(bytes),
+			    (uintptr_t)node->region, node->mr.rkey, id);
+		ud_net_pass(20);
+		assert_false(ud_net_poll(1, &wc));
+		ud_net_pass(20);
+		assert_true(ud_net_poll(0, &wc));
+		assert_int_equal(wc.wr_id, id);
+	}
 }
 
 static void nobody_answers(struct ud_conn *conn)
@@ -450,6 +483,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_access_without_the_right, begin, end),
 		cmocka_unit_test_setup_teardown(an_access_without_the_right_whose_refusal_is_lost,
 						begin, end),
+		cmocka_unit_test_setup_teardown(a_write_alone_is_acknowledged_at_once, begin, end),
 		cmocka_unit_test_setup_teardown(a_message_is_acknowledged_before_it_is_seen, begin,
 						end),
 		cmocka_unit_test_setup_teardown(a_silent_host_is_given_up, begin, end),

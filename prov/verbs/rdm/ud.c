@@ -344,6 +344,7 @@ int vrb_ud_conn_open(struct vrb_rc_conn *conn)
 	}
 	ud->qp.context = &all->context;
 	ud->conn = conn;
+	ud->chats_needed = VRB_UD_CHATS;
 	STAILQ_INIT(&ud->wrs);
 	STAILQ_INIT(&ud->jobs);
 	STAILQ_INIT(&ud->stalled);

@@ -28,7 +28,8 @@ enum {
 	 */
 	VRB_UD_PROMPT_US = 50,
 	VRB_UD_SOON_US = 200,
-	VRB_UD_CHATS = 8,
+	VRB_UD_CHATS = 8, /* at first: twice as many after each time when nothing was sent */
+	VRB_UD_CHATS_MAX = 128,
 	/* Refusals of packets to unknown connections: so many in so many us. */
 	VRB_UD_REFUSALS = 32,
 	VRB_UD_REFUSAL_US = 8000,
@@ -117,7 +118,8 @@ struct vrb_ud_conn {
 	uint64_t ask;		   /* in us: when the peer's host may be asked again */
 	uint64_t acked;		   /* in us: when only an acknowledgment was last sent */
 	uint64_t met;		   /* in us: when the last message arrived */
-	uint8_t chats;		   /* packets in a row that were sent soon after one had arrived */
+	/* Packets in a row that were sent soon after one had arrived, and how many it takes. */
+	uint8_t chats, chats_needed;
 	uint64_t arrived; /* the earliest time at which the newest packet may have arrived, in us */
 	uint32_t flying, reads, next_id, job_count;
 	struct ofi_rdm_ack ack;

@@ -120,6 +120,8 @@ static int report(struct vrb_ud *all, int count, struct ibv_wc *wc)
 /* Nothing has been sent that could have carried the acknowledgment. */
 static void ack_late(struct vrb_ud_conn *ud)
 {
+	if (ud->chats == ud->chats_needed && ud->chats < VRB_UD_CHATS_MAX)
+		ud->chats_needed *= 2;
 	ud->chats = 0;
 	vrb_ud_send_ack(ud);
 }

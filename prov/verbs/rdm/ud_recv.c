@@ -76,15 +76,21 @@ static bool lacks_buffer(const struct vrb_ud_conn *ud, const struct vrb_ud_packe
 	return packet->kind == VRB_UD_SEND && !ud->part && !vrb_ud_of(ud)->recvs;
 }
 
+static void ack_now(struct vrb_ud_conn *ud)
+{
+	if (ud->is_prompt)
+		return;
+	ud->is_prompt = true;
+	TAILQ_INSERT_TAIL(&vrb_ud_of(ud)->prompt, ud, prompt);
+}
+
 static void ack_soon(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
 
 	ud->met = all->now;
-	if (ud->is_prompt || ud->chats == VRB_UD_CHATS || all->now - ud->acked < VRB_UD_PROMPT_US)
-		return;
-	ud->is_prompt = true;
-	TAILQ_INSERT_TAIL(&all->prompt, ud, prompt);
+	if (ud->chats < ud->chats_needed && all->now - ud->acked >= VRB_UD_PROMPT_US)
+		ack_now(ud);
 }
 
 static void take_part(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
@@ -130,6 +136,8 @@ static void take_write(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packe
 	    !vrb_mr_table_copy(vrb_rc_domain(ud->conn->ep), packet->key, packet->addr, packet->len,
 			       true, (void *)(uintptr_t)packet->payload))
 		refuse_access(ud, packet);
+	else if (packet->last)
+		ack_now(ud);
 }
 
 static void take_read(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)

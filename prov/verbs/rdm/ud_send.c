@@ -139,7 +139,7 @@ static void launch(struct vrb_ud_conn *ud, struct vrb_ud_tx *tx)
 	tx->ud = ud;
 	ofi_rdm_ack_sent(&ud->ack, &tx->node, all->now);
 	ofi_rdm_cwnd_sent(&ud->cwnd, all->now);
-	if (ud->chats < VRB_UD_CHATS && all->now - ud->met < VRB_UD_SOON_US)
+	if (ud->chats < ud->chats_needed && all->now - ud->met < VRB_UD_SOON_US)
 		ud->chats++;
 	ud->flying++;
 	if (tx->wr)
@@ -221,6 +221,12 @@ static void gather(const struct vrb_ud_wr *wr, uint32_t from, uint32_t len, uint
 	}
 }
 
+/* Returns true for a write without others in flight: somebody may wait for its completion. */
+static bool is_alone(const struct vrb_ud_conn *ud, const struct vrb_ud_wr *wr)
+{
+	return wr->kind == VRB_UD_WRITE && ud->flying == wr->flying;
+}
+
 /* The number of the peer's end is written when the packet is sent: it may not be known yet. */
 static struct vrb_ud_tx *pack(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
 {
@@ -233,7 +239,7 @@ static struct vrb_ud_tx *pack(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
 	if (!tx)
 		return NULL;
 	tx->wr = wr;
-	packet.last = wr->kind == VRB_UD_SEND && len == left;
+	packet.last = len == left && (wr->kind == VRB_UD_SEND || is_alone(ud, wr));
 	packet.addr = wr->remote + wr->sent;
 	packet.key = wr->rkey;
 	packet.id = wr->id;

@@ -50,7 +50,10 @@ enum vrb_ud_reason {
 	VRB_UD_UNKNOWN,
 };
 
-enum { VRB_UD_LAST = 1 /* the last part of a message */ };
+enum {
+	/* The last part of a message, or of a write that is to be acknowledged at once. */
+	VRB_UD_LAST = 1
+};
 
 struct vrb_ud_head {
 	uint8_t version, kind, flags, unused;
