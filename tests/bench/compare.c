@@ -68,6 +68,17 @@ static double time_reconnect(const struct transport *transport, const struct tes
 	return now_us() - start;
 }
 
+/* The first message of new endpoints. */
+static double time_first(const struct transport *transport, const struct test *test)
+{
+	double start;
+
+	transport->reconnect(transport->pair);
+	start = now_us();
+	transport->first(transport->pair, test->size);
+	return now_us() - start;
+}
+
 static double time_write(const struct transport *transport, const struct test *test)
 {
 	double start = now_us();
@@ -103,6 +114,18 @@ static const struct test rdm_tests[] = {
 	{ "rdm-burst", time_burst, 64, 1, 50 },
 	{ "rdm-write", time_write, 8, 10, 100 },
 	{ "rdm-fetch-add", time_fetch_add, 8, 10, 100 },
+	{ 0 },
+};
+
+/* The same on another transport, beside FI_EP_RDM of the first contender. */
+static const struct test transport_tests[] = {
+	{ "rdm-latency-8", time_pingpong, 8, 10, 200 },
+	{ "rdm-latency-4096", time_pingpong, 4096, 10, 100 },
+	{ "rdm-latency-65536", time_pingpong, 65536, 2, 40 },
+	{ "rdm-latency-1048576", time_pingpong, 1048576, 1, 20 },
+	{ "rdm-burst", time_burst, 64, 1, 50 },
+	{ "rdm-write", time_write, 8, 10, 100 },
+	{ "rdm-first", time_first, 8, 0, 100 },
 	{ 0 },
 };
 
@@ -190,7 +213,7 @@ static void time_endpoints(const struct contender *contender, const char *addres
 
 /*
  * text: "raw", NAME=LIBRARY, NAME.domain=LIBRARY for FI_THREAD_DOMAIN, NAME.rdm=LIBRARY for
- * FI_EP_RDM
+ * FI_EP_RDM, NAME.ud=LIBRARY for FI_EP_RDM on datagrams, of a library that no other contender has
  */
 static void open_contender(struct contender *contender, char *text, const char *address)
 {
@@ -205,11 +228,15 @@ static void open_contender(struct contender *contender, char *text, const char *
 	*path++ = '\0';
 	if (strstr(text, ".domain"))
 		threading = FI_THREAD_DOMAIN;
+	/* Each copy of the library reads its parameters once. */
+	if (strstr(text, ".ud"))
+		setenv("FI_VERBS_RDM_TRANSPORT", "ud", 1);
 	lib_load(&contender->lib, path);
-	if (strstr(text, ".rdm"))
+	if (strstr(text, ".rdm") || strstr(text, ".ud"))
 		transport_open_rdm(&contender->transport, &contender->lib, address, threading);
 	else
 		transport_open_fabric(&contender->transport, &contender->lib, address, threading);
+	unsetenv("FI_VERBS_RDM_TRANSPORT");
 }
 
 /*
@@ -230,8 +257,8 @@ static void open_contenders(struct contender *contenders, char **names, int coun
 static void usage(const char *program)
 {
 	fprintf(stderr,
-		"Usage: %s [-n ROUNDS | -e ENDPOINTS] [-r] ADDRESS CONTENDER...\n"
-		"CONTENDER: raw, or NAME[.domain][.rdm]=LIBRARY\n",
+		"Usage: %s [-n ROUNDS | -e ENDPOINTS] [-r | -t] ADDRESS CONTENDER...\n"
+		"CONTENDER: raw, or NAME[.domain][.rdm | .ud]=LIBRARY\n",
 		program);
 	exit(2);
 }
@@ -243,13 +270,15 @@ int main(int argc, char **argv)
 	const struct test *test = tests;
 	const char *address;
 
-	while ((option = getopt(argc, argv, "n:e:r")) != -1) {
+	while ((option = getopt(argc, argv, "n:e:rt")) != -1) {
 		if (option == 'n')
 			rounds = bench_number("-n", optarg);
 		else if (option == 'e')
 			endpoints = bench_number("-e", optarg);
 		else if (option == 'r')
 			test = rdm_tests;
+		else if (option == 't')
+			test = transport_tests;
 		else
 			usage(argv[0]);
 	}

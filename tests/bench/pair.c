@@ -176,6 +176,10 @@ void pair_connect(struct pair *pair)
 	const struct lib *lib = pair->lib;
 	struct fi_info *request;
 
+	if (pair->info->ep_attr->type != FI_EP_MSG) {
+		open_unconnected(pair);
+		return;
+	}
 	open_ep(pair, &pair->a, pair->info);
 	bench_check(lib, fi_connect(pair->a.ep, pair->info->dest_addr, NULL, 0), "fi_connect");
 	request = wait_event(pair, FI_CONNREQ);
@@ -190,6 +194,10 @@ void pair_disconnect(struct pair *pair)
 {
 	bench_check(pair->lib, fi_close(&pair->a.ep->fid), "fi_close(ep)");
 	bench_check(pair->lib, fi_close(&pair->b.ep->fid), "fi_close(ep)");
+	if (!pair->a.av)
+		return;
+	bench_check(pair->lib, fi_close(&pair->a.av->fid), "fi_close(av)");
+	bench_check(pair->lib, fi_close(&pair->b.av->fid), "fi_close(av)");
 }
 
 /* Listens on any port of the address, and tells the port. */
@@ -229,7 +237,7 @@ void pair_open(struct pair *pair, const struct lib *lib, const struct pair_optio
 		open_domain(pair, pair->info);
 		open_side(pair, &pair->a, options->depth);
 		open_side(pair, &pair->b, options->depth);
-		open_unconnected(pair);
+		pair_connect(pair);
 		return;
 	}
 	listening = get_info(lib, options, NULL, FI_SOURCE);
@@ -246,8 +254,6 @@ static void close_side(struct pair *pair, struct side *side)
 {
 	const struct lib *lib = pair->lib;
 
-	if (side->av)
-		bench_check(lib, fi_close(&side->av->fid), "fi_close(av)");
 	bench_check(lib, fi_close(&side->mr->fid), "fi_close(mr)");
 	bench_check(lib, fi_close(&side->tx->fid), "fi_close(cq)");
 	bench_check(lib, fi_close(&side->rx->fid), "fi_close(cq)");

@@ -53,7 +53,10 @@ bool pair_has(const struct lib *lib, const struct pair_options *options);
 /* These end the program on failure. */
 void pair_open(struct pair *pair, const struct lib *lib, const struct pair_options *options);
 void pair_close(struct pair *pair);
-/* Connects the endpoints only; pair_open() and pair_close() do so themselves. */
+/*
+ * Opens and connects the endpoints only, or opens those that need no connection, with their address
+ * vectors; pair_open() and pair_close() do so themselves.
+ */
 void pair_connect(struct pair *pair);
 void pair_disconnect(struct pair *pair);
 

@@ -24,6 +24,8 @@ struct transport {
 	void (*burst)(void *pair, size_t size, int batch);
 	/* Disconnects the two endpoints and connects new ones. */
 	void (*reconnect)(void *pair);
+	/* Sends a message to an endpoint that the first one has not met. */
+	void (*first)(void *pair, size_t size);
 	/* Performs `count` writes, each after the completion of the previous one. */
 	void (*write)(void *pair, size_t size, int count);
 	void (*fetch_add)(void *pair, size_t size, int count);
@@ -31,7 +33,7 @@ struct transport {
 
 void transport_open_fabric(struct transport *transport, const struct lib *lib, const char *address,
 			   enum fi_threading threading);
-/* For FI_EP_RDM; reconnect is not implemented. */
+/* For FI_EP_RDM; reconnect opens endpoints that have not met. Only it implements first. */
 void transport_open_rdm(struct transport *transport, const struct lib *lib, const char *address,
 			enum fi_threading threading);
 void transport_open_raw(struct transport *transport, const char *address);

@@ -145,6 +145,13 @@ void transport_open_fabric(struct transport *transport, const struct lib *lib, c
 	if (!pair)
 		bench_die("pair", "out of memory");
 	pair_open(pair, lib, &options);
-	*transport =
-		(struct transport){ pair, pingpong, ready, burst, reconnect, write_one, fetch_add };
+	*transport = (struct transport){
+		.pair = pair,
+		.pingpong = pingpong,
+		.ready = ready,
+		.burst = burst,
+		.reconnect = reconnect,
+		.write = write_one,
+		.fetch_add = fetch_add,
+	};
 }

@@ -102,6 +102,24 @@ static void burst(void *data, size_t size, int batch)
 	wait_for(rdm, A_TX, WINDOW);
 }
 
+static void reconnect(void *data)
+{
+	struct rdm *rdm = data;
+
+	pair_disconnect(&rdm->pair);
+	pair_connect(&rdm->pair);
+}
+
+static void first(void *data, size_t size)
+{
+	struct rdm *rdm = data;
+
+	recv_one(rdm, &rdm->pair.b, size);
+	send_one(rdm, &rdm->pair.a, size);
+	wait_for(rdm, B_RX, 1);
+	wait_for(rdm, A_TX, 1);
+}
+
 static void write_one(void *data, size_t size, int count)
 {
 	struct rdm *rdm = data;
@@ -153,6 +171,8 @@ void transport_open_rdm(struct transport *transport, const struct lib *lib, cons
 		.pingpong = pingpong,
 		.ready = ready,
 		.burst = burst,
+		.reconnect = reconnect,
+		.first = first,
 		.write = write_one,
 		.fetch_add = fetch_add,
 	};
