@@ -5,6 +5,7 @@
  */
 #include "unit.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "prov/verbs/rdm/arrive.h"
@@ -23,7 +24,7 @@ static struct vrb_rdm_rx_buf buffers[2];
 static uint8_t device_bytes[LEN], buffer_bytes[2][SIZE];
 static struct vrb_rdm_slot slots[4], *sent_slot;
 static enum ibv_wc_status wake_status;
-static int device_has, wakes_done, starvations, woken, failures;
+static int device_has, wakes_done, starvations, woken, failures, refused;
 
 static void no_damage(struct vrb_rc_conn *damaged)
 {
@@ -75,6 +76,8 @@ static int count_wake(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send
 	(void)bad;
 	assert_ptr_equal(qp, conn.qp);
 	assert_int_equal(wr->wr_id, VRB_SHM_WAKE_ID);
+	if (refused && refused--)
+		return ENOMEM;
 	woken++;
 	return 0;
 }
@@ -127,7 +130,7 @@ static int begin(void **state)
 	vrb_shm_set_awake(&shm, true);
 	from_device.sge.addr = (uintptr_t)device_bytes;
 	sent_slot = NULL;
-	device_has = wakes_done = starvations = woken = failures = 0;
+	device_has = wakes_done = starvations = woken = failures = refused = 0;
 	wake_status = IBV_WC_SUCCESS;
 	return 0;
 }
@@ -255,6 +258,22 @@ static void due_wake_is_posted(void **state)
 	assert_int_equal(poll_all(wc), 0);
 	assert_int_equal(woken, 1);
 	assert_int_equal(shm.wakes, VRB_SHM_WAKES);
+	assert_false(shm.wake_due);
+}
+
+/* The device refuses one, and no other is on its way. */
+static void refused_wake_is_tried_again(void **state)
+{
+	struct ibv_wc wc[ROOM];
+
+	(void)state;
+	refused = 2;
+	vrb_shm_wake(&shm);
+	assert_int_equal(poll_all(wc), 0);
+	assert_int_equal(woken, 0);
+	assert_int_equal(poll_all(wc), 0);
+	assert_int_equal(woken, 1);
+	assert_true(TAILQ_EMPTY(&all.pending));
 	assert_false(shm.wake_due);
 }
 
@@ -451,7 +470,10 @@ static void ring_is_quiet(void **state)
 	assert_true(vrb_shm_is_quiet(&conn));
 }
 
-/* However many packets follow the last RDMA, it is not taken for one that is in flight. */
+/*
+ * However many packets follow the last RDMA, it is not taken for one that is in flight, and what is
+ * in the ring is reported after any number of work requests of the device.
+ */
 static void rdma_is_long_ago(void **state)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
@@ -463,6 +485,8 @@ static void rdma_is_long_ago(void **state)
 		conn.head = conn.tail += 1u << 30;
 		assert_int_equal(vrb_shm_post_send(&shm.qp, &wr, &bad), 0);
 		assert_true(shm.in_ring[0] & 1u << (conn.head & conn.mask));
+		assert_true(vrb_shm_is_quiet(&conn));
+		assert_int_equal(shm.reported, conn.head);
 		shm.in_ring[0] = 0;
 	}
 }
@@ -533,6 +557,7 @@ int main(void)
 		cmocka_unit_test_setup(all_rings_have_turns, begin),
 		cmocka_unit_test_setup(all_peers_have_turns, begin),
 		cmocka_unit_test_setup(due_wake_is_posted, begin),
+		cmocka_unit_test_setup(refused_wake_is_tried_again, begin),
 		cmocka_unit_test_setup(failed_wake_is_reported, begin),
 		cmocka_unit_test_setup(packets_without_shared_memory, begin),
 		cmocka_unit_test_setup(ring_is_quiet, begin),

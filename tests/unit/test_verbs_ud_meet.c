@@ -141,6 +141,7 @@ static void accept_it(void)
 
 	assert_false(vrb_ud_was_asked(&ud_nodes[1].rc.rdm, &asked.event));
 	passive = ud_net_conn(1);
+	vrb_ud_sender(&asked.event, &ud_nodes[1].peer.rdm.addr);
 	assert_int_equal(vrb_ud_hear(&passive->rc, &asked.event), 0);
 	assert_int_equal(vrb_ud_answer(&passive->rc, wire, words_of(passive, wire)), 0);
 }
@@ -190,14 +191,14 @@ static void a_lost_answer_is_repeated(void **state)
 {
 	(void)state;
 	ask();
-	watch(1);
+	watch(60);
 	lose_all();
 	accept_it();
-	watch(50);
-	assert_int_equal(answered.count, 0);
+	watch(30);
 	ud_net_set(&calm);
-	watch(60);
+	watch(20);
 	assert_int_equal(asked.count, 2);
+	assert_int_equal(answered.count, 0);
 	assert_true(vrb_ud_was_asked(&ud_nodes[1].rc.rdm, &asked.event));
 	watch(1);
 	assert_int_equal(answered.count, 1);
@@ -209,7 +210,7 @@ static void a_lost_answer_is_repeated(void **state)
 	assert_int_equal(passive->endings, 0);
 }
 
-/* A request that was sent twice has been declined, and is accepted when nobody waits for it. */
+/* Nobody waits for it any more: it is refused, and sent again if the refusal cannot come. */
 static void an_answer_for_nobody_is_refused(void **state)
 {
 	(void)state;
@@ -227,6 +228,57 @@ static void an_answer_for_nobody_is_refused(void **state)
 	assert_int_equal(passive->err, FI_ECONNRESET);
 	watch(5000);
 	assert_int_equal(passive->endings, 1);
+}
+
+static void answer_as_stranger(uint32_t number, uint32_t key)
+{
+	const struct vrb_ud_packet packet = {
+		.kind = VRB_UD_ANSWER, .to = number, .key = key, .from = 5
+	};
+	uint8_t bytes[VRB_UD_HEAD_MAX + 16] __attribute__((aligned(8))) = { 0 };
+	size_t len = vrb_ud_build(bytes, &packet);
+
+	bytes[len + 15] = UD_STRANGER;
+	ud_net_inject(UD_STRANGER, UD_STRANGER_QPN, 0, bytes, len + 16);
+	watch(1);
+}
+
+/* Whoever guesses the number of a connection gets the same answer as others, and needs the key. */
+static void answers_of_strangers_tell_nothing(void **state)
+{
+	uint32_t number = active->rc.qp_num, key = ud_nodes[0].rc.ud->key;
+	struct vrb_ud_packet last;
+
+	(void)state;
+	ask();
+	answer_as_stranger(number, key + 1);
+	answer_as_stranger(number + 1, key + 1);
+	assert_int_equal(ud_net_heard(&last), 0);
+	answer_as_stranger(number, key);
+	assert_int_equal(ud_net_heard(&last), 1);
+	answer_as_stranger(number + 1, key);
+	assert_int_equal(ud_net_heard(&last), 2);
+	assert_int_equal(last.kind, VRB_UD_END);
+	watch(1);
+	accept_it();
+	watch(1);
+	assert_int_equal(answered.count, 1);
+	answer_as_stranger(number, key);
+	assert_int_equal(ud_net_heard(&last), 3);
+	assert_int_equal(active->endings, 0);
+}
+
+/* The device says that whoever asked is gone. */
+static void an_asker_that_is_gone_is_not_waited_for(void **state)
+{
+	(void)state;
+	ask();
+	watch(1);
+	report(IBV_WC_REM_ABORT_ERR);
+	accept_it();
+	watch(1);
+	assert_int_equal(passive->endings, 1);
+	assert_int_equal(passive->err, FI_ECONNRESET);
 }
 
 static void a_request_needs_the_key(void **state)
@@ -349,6 +401,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_lost_request_is_repeated, begin, end),
 		cmocka_unit_test_setup_teardown(a_lost_answer_is_repeated, begin, end),
 		cmocka_unit_test_setup_teardown(an_answer_for_nobody_is_refused, begin, end),
+		cmocka_unit_test_setup_teardown(answers_of_strangers_tell_nothing, begin, end),
+		cmocka_unit_test_setup_teardown(an_asker_that_is_gone_is_not_waited_for, begin_srd,
+						end),
 		cmocka_unit_test_setup_teardown(a_request_needs_the_key, begin, end),
 		cmocka_unit_test_setup_teardown(letters_come_again_without_memory, begin, end),
 		cmocka_unit_test_setup_teardown(requests_that_wait_are_limited, begin, end),

@@ -26,8 +26,10 @@ void vrb_rdm_conn_failed(struct vrb_rc_conn *conn, int err, const struct ibv_wc 
 {
 	if (conn->state >= VRB_RC_CONN_ENDED)
 		return;
-	warn_failed(conn, wc);
-	vrb_rdm_conn_step_failed(conn->peer, err);
+	/* What follows from a fault that is known is no news. */
+	if (!conn->fault)
+		warn_failed(conn, wc);
+	vrb_rdm_conn_step_failed(conn->peer, conn->fault ? conn->fault : err);
 }
 
 static void run_short(struct ofi_rdm_peer *peer)

@@ -50,7 +50,7 @@ struct vrb_shm_conn {
 	struct vrb_shm_bell *bell;
 	uint32_t to;   /* index of the ring there */
 	uint32_t sent; /* packets through the device since the ring is used */
-	/* conn->head behind the last work request of the device, and behind the last RDMA. */
+	/* conn->head behind the last work request of the device, and the last RDMA, or the tail. */
 	uint32_t device_end, rdma_end;
 	uint32_t wakes; /* posted */
 	bool wake_due;
@@ -71,7 +71,7 @@ struct vrb_shm {
 	struct vrb_shm_place place;  /* of the bell */
 	struct vrb_shm_conn **conns; /* by index */
 	uint32_t size;
-	uint32_t turn;		       /* index behind the ring that was drained last */
+	uint32_t turn;		       /* index behind the ring that was looked at last */
 	uint32_t unasked;	       /* index of the ring that was last looked at unasked */
 	uint64_t ready[VRB_SHM_WORDS]; /* rings to be looked at */
 	bool has_held;

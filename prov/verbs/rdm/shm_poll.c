@@ -62,7 +62,11 @@ static int report_conn(struct vrb_shm_conn *shm, int count, struct ibv_wc *wc)
 	return n;
 }
 
-/* A connection stays in the list until everything that it has written to its ring is reported. */
+/*
+ * A connection stays in the list until everything that it has written to its ring is reported, and
+ * its peer is woken. A wake that is due follows one that is complete; if there is none, it is tried
+ * again here.
+ */
 static int report_sent(struct vrb_shm *all, int count, struct ibv_wc *wc)
 {
 	struct vrb_shm_conn *last = TAILQ_LAST(&all->pending, vrb_shm_pending), *shm, *next;
@@ -70,9 +74,11 @@ static int report_sent(struct vrb_shm *all, int count, struct ibv_wc *wc)
 
 	for (shm = TAILQ_FIRST(&all->pending); shm && n < count; shm = next) {
 		next = shm == last ? NULL : TAILQ_NEXT(shm, pending);
+		if (shm->wake_due && !shm->wakes)
+			vrb_shm_wake(shm);
 		n += report_conn(shm, count - n, wc + n);
 		TAILQ_REMOVE(&all->pending, shm, pending);
-		shm->is_pending = shm->reported != shm->conn->head;
+		shm->is_pending = shm->reported != shm->conn->head || shm->wake_due;
 		/* The others have their turns first. */
 		if (shm->is_pending)
 			TAILQ_INSERT_TAIL(&all->pending, shm, pending);
@@ -131,7 +137,7 @@ static int drain_ring(struct vrb_shm_conn *shm, int count, struct ibv_wc *wc, bo
 	return n;
 }
 
-/* Takes packets of the word's rings of which `which` has the bits. */
+/* Takes packets of those rings of the word whose bits are set in `which`. */
 static int drain_word(struct vrb_shm *all, uint32_t word, uint64_t which, int count,
 		      struct ibv_wc *wc)
 {

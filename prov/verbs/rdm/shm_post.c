@@ -47,7 +47,7 @@ static uint32_t length_of(const struct ibv_send_wr *wr)
 
 /*
  * Returns true if the work requests before the end are complete. The end then follows the tail, so
- * that their distance does not overflow.
+ * that their distance does not overflow: this is called for each end at each post.
  */
 static bool is_complete(const struct vrb_rc_conn *conn, uint32_t *end)
 {
@@ -92,8 +92,10 @@ void vrb_shm_wake(struct vrb_shm_conn *shm)
 	if (shm->conn->state == VRB_RC_CONN_DEAD)
 		return;
 	shm->wake_due = shm->wakes == VRB_SHM_WAKES || ibv_post_send(shm->conn->qp, &wr, &bad);
-	if (shm->wake_due)
+	if (shm->wake_due) {
+		shm_enlist(shm);
 		return;
+	}
 	shm->wakes++;
 	shm->sent++;
 }
@@ -125,6 +127,8 @@ int vrb_shm_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send
 	uint32_t len = length_of(wr), seq = shm->conn->head;
 
 	*bad = wr;
+	is_complete(shm->conn, &shm->reported);
+	is_complete(shm->conn, &shm->device_end);
 	if (wr->opcode != IBV_WR_SEND || !ring_is_usable(shm, len))
 		return post_to_device(shm, wr, seq, bad);
 	switch (ofi_shm_ring_begin(&shm->tx, len, shm->sent)) {

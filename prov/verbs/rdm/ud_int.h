@@ -46,7 +46,7 @@ struct vrb_ud_tx {
 	uint32_t posted; /* copies in the device's send queue */
 	bool done;	 /* nobody needs it once none is posted */
 	bool not_ready;	 /* the peer's device had no receive for it: in ud->not_ready */
-	uint32_t asker;	 /* the number of the connection that requests with it; 0: none */
+	uint32_t writer; /* the number of the connection whose ASK or ANSWER it is; 0: none */
 	struct vrb_ud_conn *ud;
 	TAILQ_ENTRY(vrb_ud_tx) link;
 	uint8_t bytes[] __attribute__((aligned(8)));
@@ -243,6 +243,8 @@ void vrb_ud_drop_received(struct vrb_ud_conn *ud);
 void vrb_ud_violated(struct vrb_ud_conn *ud, enum vrb_ud_reason reason);
 /* Tells the connection's owner once that it has ended. */
 void vrb_ud_tell(struct vrb_ud_conn *ud, int err);
+/* The peer has no such connection any more. */
+void vrb_ud_over(struct vrb_ud_conn *ud, int err);
 
 /* Sends a packet, or sends it again. */
 void vrb_ud_transmit(struct vrb_ud_conn *ud, struct vrb_ud_tx *tx);
@@ -262,7 +264,7 @@ void vrb_ud_send_not_ready(struct vrb_ud_conn *ud);
 void vrb_ud_met(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_packet *packet);
 /* Sends the letter again if it is time to. */
 void vrb_ud_letter_again(struct vrb_ud_conn *ud);
-/* The device says that nobody is there to answer the request of the connection with this number. */
+/* The device says that nobody is there to take the letter of the connection with this number. */
 void vrb_ud_nobody(struct vrb_ud *all, uint32_t number);
 /* Sets the name of the queue pair. Returns 0 or -FI_E*. */
 int vrb_ud_set_name(struct vrb_ud *all);
@@ -275,6 +277,8 @@ void vrb_ud_refuse_to(struct vrb_ud *all, const struct ibv_wc *wc,
 		      const struct vrb_ud_packet *packet, struct ibv_ah_attr *attr);
 /* The peer sends on a connection that has ended: tells it again. */
 void vrb_ud_repeat_end(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet);
+/* Returns true if the peer was answered and has not sent a packet, so it may not wait any more. */
+bool vrb_ud_waits_for_first(const struct vrb_ud_conn *ud);
 /*
  * Returns true if the peer refuses a packet that was sent to it and is not acknowledged, or the
  * answer to a request.

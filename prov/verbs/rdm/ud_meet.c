@@ -6,9 +6,10 @@
  * answer goes to the GID that the request names, and the request's number comes back with it: a
  * request with somebody else's GID makes no connection.
  *
- * A request that is sent again may be accepted after it was declined, when its sender has given up
- * and accepts a request of the other end. So an answer that nobody waits for is refused, and is
- * sent again until the first packet or a refusal arrives.
+ * A request may arrive twice, because it is sent again: the first is declined, so its sender gives
+ * up, and the second is accepted. So an answer that nobody waits for is refused, and an answer is
+ * sent again until the first packet or a refusal arrives. It names the key in the name of whoever
+ * asked: to those who do not know it, refusals would tell which connections there are.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +70,7 @@ static void send_letter(struct vrb_ud_conn *ud)
 		.kind = letter->kind,
 		.to = asks ? ud->conn->peer->addr.qp.key : ud->to,
 		.from = ud->conn->qp_num,
-		.key = asks ? all->key : 0,
+		.key = asks ? all->key : ud->conn->peer->addr.qp.key,
 		.payload = payload,
 		.len = (size_t)GID + letter->len,
 	};
@@ -224,12 +225,17 @@ static void take_decline(struct vrb_ud *all, const struct ibv_wc *wc,
 	end_ask(all, ud, &event);
 }
 
-/* Returns true if the connection of that number has been established and has not ended. */
-static bool is_established(const struct vrb_ud *all, uint32_t number)
+/*
+ * Returns true if the answer comes from the peer of a connection. The peer's number is known once
+ * the event thread has handled its first answer.
+ */
+static bool has_conn(const struct vrb_ud *all, const struct ibv_wc *wc,
+		     const struct vrb_ud_packet *packet)
 {
-	const struct vrb_rc_conn *conn = vrb_rc_conn_find(all->ep, number);
+	const struct vrb_rc_conn *conn = vrb_rc_conn_find(all->ep, packet->to);
 
-	return conn && conn->state < VRB_RC_CONN_ENDED;
+	return conn && conn->state < VRB_RC_CONN_ENDED && conn->ud && conn->ud->qpn == wc->src_qp &&
+	       (!conn->ud->heard || conn->ud->to == packet->from);
 }
 
 static void take_answer(struct vrb_ud *all, const struct ibv_wc *wc,
@@ -239,12 +245,12 @@ static void take_answer(struct vrb_ud *all, const struct ibv_wc *wc,
 	struct rdma_cm_event event;
 	struct ibv_ah_attr attr;
 
-	if (packet->len < GID || (ud && ud->qpn != wc->src_qp))
+	if (packet->len < GID || packet->key != all->key)
 		return;
 	event = event_new(RDMA_CM_EVENT_ESTABLISHED, wc, packet, GID);
-	if (ud) {
+	if (ud && ud->qpn == wc->src_qp) {
 		end_ask(all, ud, &event);
-	} else if (!is_established(all, packet->to)) {
+	} else if (!has_conn(all, wc, packet)) {
 		attr = way_to(all, packet->payload);
 		vrb_ud_refuse_to(all, wc, packet, &attr);
 	}
@@ -253,10 +259,13 @@ static void take_answer(struct vrb_ud *all, const struct ibv_wc *wc,
 void vrb_ud_nobody(struct vrb_ud *all, uint32_t number)
 {
 	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_UNREACHABLE, .status = 1 };
+	struct vrb_rc_conn *conn = vrb_rc_conn_find(all->ep, number);
 	struct vrb_ud_conn *ud = asking(all, number);
 
 	if (ud)
 		end_ask(all, ud, &event);
+	else if (conn && conn->ud && vrb_ud_waits_for_first(conn->ud))
+		vrb_ud_over(conn->ud, FI_ECONNRESET);
 }
 
 void vrb_ud_met(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_packet *packet)

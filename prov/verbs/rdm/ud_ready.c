@@ -62,8 +62,8 @@ void vrb_ud_reported(struct vrb_ud *all, uint64_t index, enum ibv_wc_status stat
 	bool posted = index >= all->sq_tail && index < all->sq_head;
 	struct vrb_ud_tx *tx = posted ? all->sq[index % VRB_UD_SQ] : NULL;
 
-	if (tx && tx->asker && is_nobody(status))
-		vrb_ud_nobody(all, tx->asker);
+	if (tx && tx->writer && is_nobody(status))
+		vrb_ud_nobody(all, tx->writer);
 	if (!tx || tx->done || !tx->ud)
 		return;
 	if (!status || status == IBV_WC_RNR_RETRY_EXC_ERR)

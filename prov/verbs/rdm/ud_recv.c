@@ -328,6 +328,12 @@ static void take_refusal(struct vrb_ud_conn *ud)
 		vrb_ud_tell(ud, FI_EKEYREJECTED);
 }
 
+void vrb_ud_over(struct vrb_ud_conn *ud, int err)
+{
+	ud->over = true;
+	vrb_ud_tell(ud, err);
+}
+
 static void take_end(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 {
 	if (ud->over)
@@ -336,8 +342,7 @@ static void take_end(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 		take_refusal(ud);
 		return;
 	}
-	ud->over = true;
-	vrb_ud_tell(ud, packet->id == VRB_UD_BROKEN ? FI_ECONNABORTED : FI_ECONNRESET);
+	vrb_ud_over(ud, packet->id == VRB_UD_BROKEN ? FI_ECONNABORTED : FI_ECONNRESET);
 }
 
 /* The passive side learns from the first packet how the peer is reached. */

@@ -81,12 +81,16 @@ void vrb_ud_repeat_end(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packe
 		vrb_ud_send_bare(ud, VRB_UD_END, ud->reason);
 }
 
+bool vrb_ud_waits_for_first(const struct vrb_ud_conn *ud)
+{
+	return ud->letter && ud->letter->kind == VRB_UD_ANSWER && !ud->over;
+}
+
 bool vrb_ud_is_refusal(const struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 {
 	const struct ofi_rdm_ack_words *words = &packet->words;
 
-	/* The peer knows the connection once it has sent a packet. */
-	if (ud->letter && ud->letter->kind == VRB_UD_ANSWER)
+	if (vrb_ud_waits_for_first(ud))
 		return true;
 	return ofi_rdm_seq_out_waits(&ud->ack.out, words->next) &&
 	       ofi_rdm_seq_distance(ud->ack.newest, words->echo) > 0 &&

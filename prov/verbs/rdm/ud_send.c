@@ -166,8 +166,8 @@ bool vrb_ud_put_bare(struct vrb_ud *all, const struct vrb_ah *path, uint32_t qpn
 	sge.length = (uint32_t)vrb_ud_build(bytes, packet);
 	vrb_ud_stamp(bytes, 0, 0, &packet->words, packet->lag);
 	fits = tx || (!packet->len && sge.length <= all->inline_max);
-	if (tx && packet->kind == VRB_UD_ASK)
-		tx->asker = packet->from;
+	if (tx && (packet->kind == VRB_UD_ASK || packet->kind == VRB_UD_ANSWER))
+		tx->writer = packet->from;
 	if (tx && packet->len)
 		memcpy(bytes + sge.length, packet->payload, packet->len);
 	sge.length += (uint32_t)packet->len;
@@ -221,10 +221,11 @@ static void gather(const struct vrb_ud_wr *wr, uint32_t from, uint32_t len, uint
 	}
 }
 
-/* Returns true for a write without others in flight: somebody may wait for its completion. */
+/* Returns true for a write that is the only one under way: somebody may wait for its completion. */
 static bool is_alone(const struct vrb_ud_conn *ud, const struct vrb_ud_wr *wr)
 {
-	return wr->kind == VRB_UD_WRITE && ud->flying == wr->flying;
+	return wr->kind == VRB_UD_WRITE && ud->flying == wr->flying &&
+	       (!ud->turn || ud->turn == wr);
 }
 
 /* The number of the peer's end is written when the packet is sent: it may not be known yet. */

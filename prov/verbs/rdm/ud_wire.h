@@ -27,7 +27,7 @@ enum vrb_ud_kind {
 	 * ANSWER is the sender's GID and private data, that of DECLINE private data.
 	 */
 	VRB_UD_ASK,	/* to: the key in the receiver's name; key: that in the sender's */
-	VRB_UD_ANSWER,	/* the request is accepted */
+	VRB_UD_ANSWER,	/* the request is accepted; key: the receiver's */
 	VRB_UD_DECLINE, /* it is refused */
 	/* Packets that are numbered, delivered in order, and acknowledged. */
 	VRB_UD_NUMBERED,
