@@ -496,7 +496,8 @@ int ofi_cntr_open(const struct fi_provider *prov, struct ofi_ref *parent,
 	cntr->triggers = triggers;
 	ret = open_wait(cntr, attr, fabric);
 	if (ret) {
-		FI_WARN(prov, FI_LOG_CNTR, "fi_cntr_open: wait object: %s\n", fi_strerror(-ret));
+		FI_WARN_SPARSE(prov, FI_LOG_CNTR, "fi_cntr_open: wait object: %s\n",
+			       fi_strerror(-ret));
 		cntr_free(cntr);
 		return ret;
 	}

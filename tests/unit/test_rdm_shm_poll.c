@@ -5,143 +5,9 @@
  */
 #include "unit.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "prov/verbs/rdm/arrive.h"
-#include "prov/verbs/rdm/shm_int.h"
-
-enum { LEN = 8, SIZE = 4096, ROOM = 8 };
-
-static struct vrb_rc_ep rc;
-static struct vrb_rc_conn conn;
-static struct vrb_shm_conn shm, *conns[64];
-static struct vrb_shm all;
-static struct vrb_shm_bell bell;
-static struct ofi_shm_ring_map map;
-static struct vrb_rdm_rx from_device;
-static struct vrb_rdm_rx_buf buffers[2];
-static uint8_t device_bytes[LEN], buffer_bytes[2][SIZE];
-static struct vrb_rdm_slot slots[4], *sent_slot;
-static enum ibv_wc_status wake_status;
-static int device_has, wakes_done, starvations, woken, failures, refused;
-
-static void no_damage(struct vrb_rc_conn *damaged)
-{
-	(void)damaged;
-	fail();
-}
-
-static void count_failure(struct vrb_rc_conn *failed, const struct ibv_wc *wc)
-{
-	assert_ptr_equal(failed, &conn);
-	assert_int_equal(wc->status, wake_status);
-	failures++;
-}
-
-static void count_starvation(struct ofi_rdm_ep *ep)
-{
-	assert_ptr_equal(ep, &rc.rdm);
-	starvations++;
-}
-
-static int poll_device(struct ibv_cq *cq, int count, struct ibv_wc *wc)
-{
-	assert_ptr_equal(cq, rc.cq);
-	assert_true(count > 0);
-	if (wakes_done) {
-		wakes_done--;
-		*wc = (struct ibv_wc){ .wr_id = VRB_SHM_WAKE_ID, .status = wake_status };
-		return 1;
-	}
-	if (sent_slot) {
-		*wc = (struct ibv_wc){ .wr_id = (uintptr_t)sent_slot, .opcode = IBV_WC_SEND };
-		sent_slot = NULL;
-		return 1;
-	}
-	if (!device_has)
-		return 0;
-	device_has--;
-	*wc = (struct ibv_wc){
-		.wr_id = (uintptr_t)&from_device | VRB_RDM_RX_BIT,
-		.status = IBV_WC_SUCCESS,
-		.opcode = IBV_WC_RECV,
-		.byte_len = LEN,
-	};
-	return 1;
-}
-
-static int count_wake(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
-{
-	(void)bad;
-	assert_ptr_equal(qp, conn.qp);
-	assert_int_equal(wr->wr_id, VRB_SHM_WAKE_ID);
-	if (refused && refused--)
-		return ENOMEM;
-	woken++;
-	return 0;
-}
-
-static void give_buffer(struct vrb_rdm_rx_buf *buffer, uint8_t *bytes)
-{
-	buffer->rx.sge.addr = (uintptr_t)bytes;
-	buffer->wr.wr_id = (uintptr_t)&buffer->rx | VRB_RDM_RX_BIT;
-	buffer->wr.next = rc.rx.free;
-	rc.rx.free = &buffer->wr;
-	rc.rx.free_count++;
-}
-
-static int begin(void **state)
-{
-	static const struct vrb_shm_calls calls = { no_damage, count_failure, count_starvation };
-	static struct ibv_context context;
-	static struct ibv_cq cq = { .context = &context };
-	static struct ibv_qp qp = { .context = &context };
-
-	(void)state;
-	memset(&all, 0, sizeof(all));
-	memset(&shm, 0, sizeof(shm));
-	memset(&map, 0, sizeof(map));
-	memset(&bell, 0, sizeof(bell));
-	memset(&conn, 0, sizeof(conn));
-	context.ops.poll_cq = poll_device;
-	context.ops.post_send = count_wake;
-	conn.qp = &qp;
-	rc.cq = &cq;
-	rc.shm = &all;
-	rc.rx.size = SIZE;
-	rc.rx.free = NULL;
-	rc.by_qp[0] = &conn;
-	conn.ep = &rc.rdm;
-	conn.shm = &shm;
-	shm.conn = &conn;
-	shm.bell = &bell;
-	shm.started = true;
-	shm.rx.map = &map;
-	conns[0] = &shm;
-	all.conns = conns;
-	all.size = 64;
-	all.bell = &bell;
-	all.ep = &rc.rdm;
-	all.calls = &calls;
-	all.cq.cq_context = &all;
-	TAILQ_INIT(&all.pending);
-	TAILQ_INIT(&all.awake);
-	vrb_shm_set_awake(&shm, true);
-	from_device.sge.addr = (uintptr_t)device_bytes;
-	sent_slot = NULL;
-	device_has = wakes_done = starvations = woken = failures = refused = 0;
-	wake_status = IBV_WC_SUCCESS;
-	return 0;
-}
-
-static void write_ring(struct ofi_shm_ring_tx *tx, uint32_t mark)
-{
-	assert_int_equal(ofi_shm_ring_begin(tx, LEN, mark), OFI_SHM_RING_PACKET);
-	ofi_shm_ring_add(tx, "earlier", LEN);
-	ofi_shm_ring_end(tx);
-	bell.bells[0] = 1;
-}
+#include "shm_rig.h"
 
 static int poll_all(struct ibv_wc *wc)
 {
@@ -293,101 +159,6 @@ static void failed_wake_is_reported(void **state)
 	assert_int_equal(poll_all(wc), 0);
 	assert_int_equal(failures, 1);
 	assert_int_equal(shm.wakes, 0);
-}
-
-/* Whoever reads one packet at a time gets them from all peers. */
-static void all_rings_have_turns(void **state)
-{
-	enum { RINGS = 3, PACKETS = 2 };
-	static struct ofi_shm_ring_map maps[RINGS];
-	static struct vrb_shm_conn peers[RINGS];
-	const uint32_t places[RINGS] = { 0, 63, 70 };
-	static struct vrb_shm_conn *many[128];
-	static struct vrb_rc_conn from[RINGS];
-	struct ofi_shm_ring_tx tx;
-	struct ibv_wc wc;
-	int i, k;
-
-	(void)state;
-	memset(maps, 0, sizeof(maps));
-	all.conns = many;
-	all.size = 128;
-	for (i = 0; i < RINGS; i++) {
-		from[i] = (struct vrb_rc_conn){ .ep = &rc.rdm, .qp_num = (uint32_t)i };
-		peers[i] = (struct vrb_shm_conn){ .conn = &from[i], .started = true };
-		peers[i].rx.map = &maps[i];
-		many[places[i]] = &peers[i];
-		tx = (struct ofi_shm_ring_tx){ .map = &maps[i] };
-		for (k = 0; k < PACKETS; k++)
-			write_ring(&tx, 0);
-	}
-	for (i = 0; i < RINGS; i++)
-		bell.bells[places[i] / 64] |= 1ULL << places[i] % 64;
-	for (i = 0; i < RINGS * PACKETS; i++) {
-		rc.rx.free = NULL;
-		give_buffer(&buffers[0], buffer_bytes[0]);
-		assert_int_equal(vrb_shm_poll_cq(&all.cq, 1, &wc), 1);
-		assert_int_equal(wc.qp_num, i % RINGS);
-	}
-}
-
-/* Work requests 0, 1 and 2 are posted, of which the bits say which are in the ring. */
-static void post_three(uint64_t in_ring)
-{
-	uint32_t i;
-
-	conn.slots = slots;
-	conn.mask = 3;
-	for (i = 0; i < 4; i++)
-		slots[i] = (struct vrb_rdm_slot){ .conn = &conn, .seq = i };
-	conn.head = 3;
-	shm.tx.map = &map;
-	shm.in_ring[0] = in_ring;
-	TAILQ_INSERT_TAIL(&all.pending, &shm, pending);
-	shm.is_pending = true;
-}
-
-static void check_next(const struct vrb_rdm_slot *slot)
-{
-	struct ibv_wc wc;
-
-	assert_int_equal(vrb_shm_poll_cq(&all.cq, 1, &wc), 1);
-	assert_ptr_equal(wc.wr_id, slot);
-	conn.tail = slot->seq + 1;
-}
-
-/* The one in the middle is the device's. Each poll has room for one. */
-static void device_between_rings(void **state)
-{
-	(void)state;
-	post_three(5);
-	sent_slot = &slots[1];
-	check_next(&slots[0]);
-	check_next(&slots[1]);
-	check_next(&slots[2]);
-}
-
-/* The same for what was sent: the completions of two peers, one at a time. */
-static void all_peers_have_turns(void **state)
-{
-	static struct vrb_rdm_slot other_slots[4];
-	static struct vrb_rc_conn other;
-	static struct vrb_shm_conn peer;
-	struct ibv_wc wc;
-	int i;
-
-	(void)state;
-	post_three(7);
-	peer = shm;
-	other = conn;
-	other.slots = other_slots;
-	peer.conn = &other;
-	TAILQ_INSERT_TAIL(&all.pending, &peer, pending);
-	for (i = 0; i < 6; i++) {
-		assert_int_equal(vrb_shm_poll_cq(&all.cq, 1, &wc), 1);
-		assert_ptr_equal(wc.wr_id, i % 2 ? &other_slots[i / 2] : &slots[i / 2]);
-	}
-	assert_true(TAILQ_EMPTY(&all.pending));
 }
 
 /* The end of a connection is behind what is complete in the ring. */
@@ -550,12 +321,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(ring_before_device, begin),
-		cmocka_unit_test_setup(device_between_rings, begin),
 		cmocka_unit_test_setup(end_behind_ring, begin),
 		cmocka_unit_test_setup(nobody_is_woken_at_the_end, begin),
 		cmocka_unit_test_setup(no_completion_outlives_its_connection, begin),
-		cmocka_unit_test_setup(all_rings_have_turns, begin),
-		cmocka_unit_test_setup(all_peers_have_turns, begin),
 		cmocka_unit_test_setup(due_wake_is_posted, begin),
 		cmocka_unit_test_setup(refused_wake_is_tried_again, begin),
 		cmocka_unit_test_setup(failed_wake_is_reported, begin),

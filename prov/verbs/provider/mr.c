@@ -440,8 +440,8 @@ static struct ibv_mr *reg_system(struct vrb_domain *domain, const struct iovec *
 
 	if (mr)
 		return mr;
-	FI_WARN(&vrb_prov, FI_LOG_MR, "fi_mr_reg: ibv_reg_mr of %zu B at %p: %s%s\n", iov->iov_len,
-		iov->iov_base, strerror(err), vrb_remedy(err));
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_MR, "fi_mr_reg: ibv_reg_mr of %zu B at %p: %s%s\n",
+		       iov->iov_len, iov->iov_base, strerror(err), vrb_remedy(err));
 	errno = err;
 	return NULL;
 }

@@ -159,9 +159,10 @@ static int cq_create(struct vrb_cq *cq, const struct fi_cq_attr *attr)
 	cq->ibv = ibv_create_cq(domain->ctx, size, cq, cq->channel, vector);
 	if (!cq->ibv) {
 		err = errno;
-		FI_WARN(&vrb_prov, FI_LOG_CQ,
-			"fi_cq_open: ibv_create_cq of %d entries on %s: %s%s\n", size,
-			ibv_get_device_name(domain->ctx->device), strerror(err), vrb_remedy(err));
+		FI_WARN_SPARSE(&vrb_prov, FI_LOG_CQ,
+			       "fi_cq_open: ibv_create_cq of %d entries on %s: %s%s\n", size,
+			       ibv_get_device_name(domain->ctx->device), strerror(err),
+			       vrb_remedy(err));
 		return vrb_errno(err);
 	}
 	cq->capacity = cq->ibv->cqe;

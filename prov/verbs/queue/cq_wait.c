@@ -33,8 +33,8 @@ int vrb_cq_wait_open(struct vrb_cq *cq, const struct fi_cq_attr *attr)
 		ret = open_channel(cq);
 	if (!ret)
 		return 0;
-	FI_WARN(&vrb_prov, FI_LOG_CQ, "fi_cq_open: wait object: %s%s\n", strerror(-ret),
-		vrb_remedy(-ret));
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_CQ, "fi_cq_open: wait object: %s%s\n", strerror(-ret),
+		       vrb_remedy(-ret));
 	return vrb_errno(-ret);
 }
 

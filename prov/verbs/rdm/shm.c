@@ -122,6 +122,8 @@ void vrb_shm_conn_close(struct vrb_rc_conn *conn)
 		return;
 	if (holds_sent(all, conn))
 		all->has_held = false;
+	if (all->goal.shm == shm)
+		all->goal.shm = NULL;
 	conn->shm = NULL;
 	conn->sq = conn->qp;
 	close_in(shm);

@@ -16,6 +16,14 @@
 /* The wr_id of a packet that only wakes the peer; neither a slot nor a receive. */
 #define VRB_SHM_WAKE_ID 2u
 
+/* What a poll begins with. */
+enum vrb_shm_turn {
+	VRB_SHM_TURN_RINGS,  /* packets in rings */
+	VRB_SHM_TURN_DEVICE, /* the completion of the device that is held */
+	VRB_SHM_TURN_SENT,   /* what was written to the ring that waits longest */
+	VRB_SHM_TURNS,
+};
+
 /* The second byte of this file's packets, which no packet of the engine has. */
 enum vrb_shm_kind {
 	VRB_SHM_OFFER = 0x80,
@@ -77,6 +85,14 @@ struct vrb_shm {
 	bool has_held;
 	bool starved;	    /* a packet in a ring waits for a buffer */
 	struct ibv_wc held; /* a completion of the device that waits for packets before it */
+	enum vrb_shm_turn turn_of;
+	/* What comes before the completion that has its turn. */
+	struct {
+		bool is_set;
+		struct vrb_shm_conn *shm; /* its connection, if that has shared memory */
+		uint64_t written;	  /* its peer's end in the ring */
+		uint32_t sent;		  /* its first work request that was not complete */
+	} goal;
 	TAILQ_HEAD(vrb_shm_pending, vrb_shm_conn) pending;
 	TAILQ_HEAD(, vrb_shm_conn) awake;
 };

@@ -14,6 +14,8 @@
 #include "arrive.h"
 #include "shm_int.h"
 
+#define NO_END UINT64_MAX
+
 static bool is_in_ring(const struct vrb_shm_conn *shm, uint32_t seq)
 {
 	uint32_t slot = seq & shm->conn->mask;
@@ -39,7 +41,8 @@ static uint32_t next_report(const struct vrb_shm_conn *shm)
 	return (int32_t)(tail - shm->reported) > 0 ? tail : shm->reported;
 }
 
-static int report_conn(struct vrb_shm_conn *shm, int count, struct ibv_wc *wc)
+/* Reports work requests before `end`. */
+static int report_conn(struct vrb_shm_conn *shm, uint32_t end, int count, struct ibv_wc *wc)
 {
 	struct vrb_rc_conn *conn = shm->conn;
 	uint32_t seq = next_report(shm);
@@ -47,9 +50,9 @@ static int report_conn(struct vrb_shm_conn *shm, int count, struct ibv_wc *wc)
 	int n = 0;
 
 	/* Work requests of the device that are not complete come first. */
-	for (; n < count && may_report(shm, seq); seq++) {
+	for (; n < count && (int32_t)(end - seq) > 0 && may_report(shm, seq); seq++) {
 		silent = conn->slots[seq & conn->mask].flags & OFI_RDM_SILENT;
-		if (silent && may_report(shm, seq + 1))
+		if (silent && seq + 1 != end && may_report(shm, seq + 1))
 			continue;
 		wc[n++] = (struct ibv_wc){
 			.wr_id = (uintptr_t)&conn->slots[seq & conn->mask],
@@ -67,6 +70,22 @@ static int report_conn(struct vrb_shm_conn *shm, int count, struct ibv_wc *wc)
  * its peer is woken. A wake that is due follows one that is complete; if there is none, it is tried
  * again here.
  */
+static int report_pending(struct vrb_shm_conn *shm, uint32_t end, int count, struct ibv_wc *wc)
+{
+	struct vrb_shm *all = vrb_shm_of(shm);
+	int n;
+
+	if (shm->wake_due && !shm->wakes)
+		vrb_shm_wake(shm);
+	n = report_conn(shm, end, count, wc);
+	TAILQ_REMOVE(&all->pending, shm, pending);
+	shm->is_pending = shm->reported != shm->conn->head || shm->wake_due;
+	/* The others have their turns first. */
+	if (shm->is_pending)
+		TAILQ_INSERT_TAIL(&all->pending, shm, pending);
+	return n;
+}
+
 static int report_sent(struct vrb_shm *all, int count, struct ibv_wc *wc)
 {
 	struct vrb_shm_conn *last = TAILQ_LAST(&all->pending, vrb_shm_pending), *shm, *next;
@@ -74,14 +93,7 @@ static int report_sent(struct vrb_shm *all, int count, struct ibv_wc *wc)
 
 	for (shm = TAILQ_FIRST(&all->pending); shm && n < count; shm = next) {
 		next = shm == last ? NULL : TAILQ_NEXT(shm, pending);
-		if (shm->wake_due && !shm->wakes)
-			vrb_shm_wake(shm);
-		n += report_conn(shm, count - n, wc + n);
-		TAILQ_REMOVE(&all->pending, shm, pending);
-		shm->is_pending = shm->reported != shm->conn->head || shm->wake_due;
-		/* The others have their turns first. */
-		if (shm->is_pending)
-			TAILQ_INSERT_TAIL(&all->pending, shm, pending);
+		n += report_pending(shm, shm->conn->head, count - n, wc + n);
 	}
 	return n;
 }
@@ -118,8 +130,12 @@ static enum ofi_shm_ring_state take_packet(struct vrb_shm_conn *shm, struct ibv_
 	return OFI_SHM_RING_PACKET;
 }
 
-/* Takes packets of a ring. Sets *more unless it is empty. */
-static int drain_ring(struct vrb_shm_conn *shm, int count, struct ibv_wc *wc, bool *more)
+/*
+ * Takes packets of a ring that begin before `end`. Sets *more unless the ring is empty, or is
+ * invalid.
+ */
+static int drain_ring(struct vrb_shm_conn *shm, uint64_t end, int count, struct ibv_wc *wc,
+		      bool *more)
 {
 	enum ofi_shm_ring_state state = OFI_SHM_RING_PACKET;
 	int n = 0;
@@ -127,7 +143,8 @@ static int drain_ring(struct vrb_shm_conn *shm, int count, struct ibv_wc *wc, bo
 	*more = true;
 	if (!shm->started)
 		return 0;
-	while (n < count && (state = take_packet(shm, wc + n)) == OFI_SHM_RING_PACKET)
+	while (n < count && shm->rx.read < end &&
+	       (state = take_packet(shm, wc + n)) == OFI_SHM_RING_PACKET)
 		n++;
 	if (n && ofi_shm_ring_must_wake_writer(&shm->rx))
 		vrb_shm_wake(shm);
@@ -150,7 +167,7 @@ static int drain_word(struct vrb_shm *all, uint32_t word, uint64_t which, int co
 		index = word * 64 + (uint32_t)__builtin_ctzll(left);
 		more = false;
 		if (index < all->size && all->conns[index])
-			n += drain_ring(all->conns[index], count - n, wc + n, &more);
+			n += drain_ring(all->conns[index], NO_END, count - n, wc + n, &more);
 		if (!more)
 			all->ready[word] &= ~(left & -left);
 		all->turn = index + 1;
@@ -207,17 +224,17 @@ static void retire_wake(const struct vrb_shm *all, const struct ibv_wc *wc)
 		all->calls->failed(conn, wc);
 }
 
-/* Takes a completion of the device. Returns false if there is none. */
-static bool hold_one(struct vrb_shm *all)
+/* Takes a completion of the device, if there is one, unless one waits already. */
+static void hold_one(struct vrb_shm *all)
 {
 	struct ibv_cq *cq = vrb_rc(all->ep)->cq;
 
-	while (ibv_poll_cq(cq, 1, &all->held) > 0) {
-		if (all->held.wr_id != VRB_SHM_WAKE_ID)
-			return true;
-		retire_wake(all, &all->held);
+	while (!all->has_held && ibv_poll_cq(cq, 1, &all->held) > 0) {
+		if (all->held.wr_id == VRB_SHM_WAKE_ID)
+			retire_wake(all, &all->held);
+		else
+			all->has_held = true;
 	}
-	return false;
 }
 
 /* Returns the shared memory of the connection on which the held packet arrived, or NULL. */
@@ -255,7 +272,7 @@ static int pass_held(struct vrb_shm *all, int count, struct ibv_wc *wc)
 
 	all->starved = false;
 	if (shm && shm->started)
-		n = drain_ring(shm, count, wc, &more);
+		n = drain_ring(shm, NO_END, count, wc, &more);
 	if (n == count || all->starved)
 		return n;
 	if (shm)
@@ -303,19 +320,92 @@ void vrb_shm_arm(struct ofi_rdm_ep *ep)
 		wait_for_room(shm);
 }
 
+/* Returns the shared memory of the connection that the held completion is for, or NULL. */
+static struct vrb_shm_conn *held_for(const struct vrb_shm *all)
+{
+	const struct vrb_rdm_slot *slot = (const struct vrb_rdm_slot *)(uintptr_t)all->held.wr_id;
+
+	return all->held.wr_id & VRB_RDM_RX_BIT ? held_from(all) : slot->conn->shm;
+}
+
+/*
+ * The completion that has its turn follows what its peer had written to its ring by now: a peer
+ * that is told to stop must hear it before it may send more.
+ */
+static void begin_turn(struct vrb_shm *all)
+{
+	struct vrb_shm_conn *shm = NULL;
+
+	if (all->turn_of == VRB_SHM_TURN_SENT)
+		shm = TAILQ_FIRST(&all->pending);
+	else if (all->has_held)
+		shm = held_for(all);
+	all->goal.shm = shm;
+	all->goal.is_set = true;
+	if (!shm)
+		return;
+	all->goal.sent = next_report(shm);
+	while (may_report(shm, all->goal.sent))
+		all->goal.sent++;
+	all->goal.written = shm->started ? ofi_shm_ring_written(&shm->rx) : 0;
+}
+
+/* Returns true once what comes before the completion has been passed on. */
+static bool reach_goal(struct vrb_shm *all, int count, struct ibv_wc *wc, int *n)
+{
+	struct vrb_shm_conn *shm = all->goal.shm;
+	bool more;
+
+	if (!shm)
+		return true;
+	*n = drain_ring(shm, all->goal.written, count, wc, &more);
+	if (*n == count)
+		return false;
+	if (shm->is_pending)
+		*n += report_pending(shm, all->goal.sent, count - *n, wc + *n);
+	return *n < count || all->turn_of == VRB_SHM_TURN_SENT;
+}
+
+/*
+ * Rings that fill each poll would keep other completions waiting for ever, so a full poll is
+ * followed by one that begins with the device, and then by one that begins with what was written to
+ * a ring.
+ */
+static int take_turn(struct vrb_shm *all, int count, struct ibv_wc *wc)
+{
+	int n = 0;
+
+	if (all->turn_of == VRB_SHM_TURN_RINGS)
+		return 0;
+	if (!all->goal.is_set)
+		begin_turn(all);
+	if (!reach_goal(all, count, wc, &n))
+		return n;
+	all->goal.is_set = false;
+	if (all->turn_of == VRB_SHM_TURN_DEVICE && all->has_held && n < count)
+		n += pass_held(all, count - n, wc + n);
+	return n;
+}
+
 int vrb_shm_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 {
 	struct vrb_shm *all = cq->cq_context;
-	/* Rings that fill wc must not keep wakes, which are not passed on, from being retired. */
-	bool some = all->has_held || (all->has_held = hold_one(all));
-	/* A peer that is told to stop must hear it before it may send more. */
-	int n = drain_rings(all, count, wc);
+	int n;
 
+	/* Rings that fill wc must not keep wakes, which are not passed on, from being retired. */
+	hold_one(all);
+	n = take_turn(all, count, wc);
+	/* A peer that is told to stop must hear it before it may send more. */
+	n += drain_rings(all, count - n, wc + n);
 	/* A completion of the device stands for packets in a ring before it: they come first. */
 	n += report_sent(all, count - n, wc + n);
-	while (some && n < count) {
+	while (all->has_held && n < count) {
 		n += pass_held(all, count - n, wc + n);
-		some = !all->has_held && (all->has_held = hold_one(all));
+		if (all->has_held)
+			break;
+		hold_one(all);
 	}
+	if (n == count && !all->goal.is_set)
+		all->turn_of = (all->turn_of + 1) % VRB_SHM_TURNS;
 	return n;
 }
