@@ -166,7 +166,7 @@ struct ofi_rdm_proto_in {
 	uint8_t state;
 	bool discard; /* it has no receive; its bytes are dropped */
 	bool working; /* in peer.readers */
-	bool asked;   /* we asked for segments, because memory cannot be registered */
+	bool asked;   /* we asked for segments: memory cannot be registered, or not be read */
 	uint16_t use;
 	int err;
 	uint32_t id;

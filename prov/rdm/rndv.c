@@ -2,6 +2,7 @@
 /*
  * Rendezvous: registering memory, announcing it, moving the data by RDMA, and releasing the memory.
  */
+#include <string.h>
 #include <rdma/fi_errno.h>
 #include "proto_int.h"
 
@@ -146,13 +147,31 @@ static void end_rndv(struct ofi_rdm_proto_in *in)
 	ofi_rdm_proto_rndv_fin(in);
 }
 
+/* Returns how many regions of the message are read by the processor. */
+static uint8_t copied_regions(const struct ofi_rdm_proto_in *in)
+{
+	struct ofi_rdm_wire_region region;
+	uint8_t i, n = 0;
+
+	for (i = 0; i < in->packet.count; i++) {
+		ofi_rdm_wire_get_region(in->packet.list, i, &region);
+		if (region.key & OFI_RDM_PROTO_COPIED)
+			n++;
+	}
+	return n;
+}
+
 /*
  * Makes the receive's part known to the device that will read into it, unless the application has.
  */
-static int reg_destination(struct ofi_rdm_proto_in *in, uint8_t count)
+static int reg_destination(struct ofi_rdm_proto_in *in, uint8_t count, uint8_t copied)
 {
 	uint32_t lkey = in->recv->lkey;
 
+	if (copied && copied == in->packet.count) {
+		memset(in->mr, 0, count * sizeof(*in->mr));
+		return 0;
+	}
 	if (!lkey || !in->peer->proto->config.descriptors)
 		return ofi_rdm_proto_reg(in->peer, in->iov, count, OFI_RDM_PROTO_DESTINATION,
 					 in->mr);
@@ -168,11 +187,12 @@ static void ask_for_segments(struct ofi_rdm_proto_in *in)
 }
 
 /* A collective receive must be able to end without the peer's help. */
-static bool is_to_write(const struct ofi_rdm_proto_in *in)
+static bool is_to_write(const struct ofi_rdm_proto_in *in, uint8_t copied)
 {
 	const struct ofi_rdm_proto *proto = in->peer->proto;
 
-	return proto->xport.props.can_write && in->recv->space != OFI_RDM_PROTO_COLLECTIVE &&
+	return proto->xport.props.can_write && !copied &&
+	       in->recv->space != OFI_RDM_PROTO_COLLECTIVE &&
 	       (proto->config.write || !proto->xport.props.can_read);
 }
 
@@ -180,8 +200,8 @@ void ofi_rdm_proto_rndv_start(struct ofi_rdm_proto_in *in)
 {
 	struct ofi_rdm_proto_peer *peer = in->peer;
 	const struct ofi_rdm_xport_props *props = &peer->proto->xport.props;
-	bool write = is_to_write(in);
-	uint8_t count;
+	uint8_t count, copied = props->copies ? copied_regions(in) : 0;
+	bool write = is_to_write(in, copied);
 	int ret;
 
 	count = recv_slice(in->recv, in->base, in->accept, in->iov);
@@ -192,7 +212,7 @@ void ofi_rdm_proto_rndv_start(struct ofi_rdm_proto_in *in)
 	if (write)
 		ret = ofi_rdm_proto_reg(peer, in->iov, count, OFI_RDM_PROTO_PEER_WRITES, in->mr);
 	else
-		ret = props->can_read ? reg_destination(in, count) : -FI_EOPNOTSUPP;
+		ret = props->can_read ? reg_destination(in, count, copied) : -FI_EOPNOTSUPP;
 	if (ret) {
 		ask_for_segments(in);
 		return;
@@ -234,7 +254,8 @@ static bool read_more(struct ofi_rdm_proto_in *in)
 	if (len > there)
 		len = (size_t)there;
 	ret = proto->xport.ops->read(in, addr, &in->mr[i], len, remote, key);
-	if (ret == -FI_EAGAIN)
+	/* What cannot be read is sent, once no read is in flight. */
+	if (ret == -FI_EAGAIN || (ret == -FI_EOPNOTSUPP && in->inflight))
 		return false;
 	if (ret) {
 		in->err = -ret;
@@ -246,6 +267,18 @@ static bool read_more(struct ofi_rdm_proto_in *in)
 	return true;
 }
 
+static void end_reading(struct ofi_rdm_proto_in *in)
+{
+	if (in->err != FI_EOPNOTSUPP) {
+		end_rndv(in);
+		return;
+	}
+	ofi_rdm_proto_dereg(in->peer, in->mr, &in->mr_count);
+	in->err = 0;
+	in->got = 0;
+	ask_for_segments(in);
+}
+
 static void pump_reads(struct ofi_rdm_proto_in *in)
 {
 	while (!in->err && in->got < in->accept && read_more(in))
@@ -254,7 +287,7 @@ static void pump_reads(struct ofi_rdm_proto_in *in)
 		return;
 	stop_reading(in);
 	if (!in->inflight)
-		end_rndv(in);
+		end_reading(in);
 }
 
 /* Posts one more RDMA write. Returns false if that is impossible now. */

@@ -5,6 +5,7 @@
  * accesses are in one order (SEQ_CST), so that one of the two sees what the other did.
  */
 #include <string.h>
+#include "src/ds/compiler.h"
 #include "shm_ring.h"
 
 #define MASK  (OFI_SHM_RING_DATA - 1)
@@ -55,7 +56,8 @@ void ofi_shm_ring_add(struct ofi_shm_ring_tx *tx, const void *bytes, size_t len)
 	if (first > len)
 		first = len;
 	memcpy(&tx->map->data[at], bytes, first);
-	memcpy(tx->map->data, (const uint8_t *)bytes + first, len - first);
+	if (ofi_unlikely(first < len))
+		memcpy(tx->map->data, (const uint8_t *)bytes + first, len - first);
 	tx->at += len;
 }
 
@@ -89,6 +91,17 @@ bool ofi_shm_ring_near(struct ofi_shm_ring_tx *tx, uint64_t end)
 	return end <= tx->read + OFI_SHM_RING_DATA / 2;
 }
 
+void ofi_shm_ring_end_writer(struct ofi_shm_ring_tx *tx)
+{
+	__atomic_store_n(&tx->map->writer_ended, 1, __ATOMIC_SEQ_CST);
+}
+
+bool ofi_shm_ring_has_ended(const struct ofi_shm_ring_rx *rx)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return __atomic_load_n(&rx->map->writer_ended, __ATOMIC_SEQ_CST);
+}
+
 uint64_t ofi_shm_ring_written(const struct ofi_shm_ring_rx *rx)
 {
 	return __atomic_load_n(&rx->map->written, __ATOMIC_ACQUIRE);
@@ -120,7 +133,8 @@ void ofi_shm_ring_take(struct ofi_shm_ring_rx *rx, void *bytes, uint32_t len)
 	if (first > len)
 		first = len;
 	memcpy(bytes, &rx->map->data[at], first);
-	memcpy((uint8_t *)bytes + first, rx->map->data, len - first);
+	if (ofi_unlikely(first < len))
+		memcpy((uint8_t *)bytes + first, rx->map->data, len - first);
 	rx->read += room_of(len);
 	__atomic_store_n(&rx->map->read, rx->read, __ATOMIC_SEQ_CST);
 }

@@ -16,7 +16,8 @@
 struct ofi_shm_ring_map {
 	uint64_t token[2];
 	uint64_t written __attribute__((aligned(64))); /* by the writer */
-	uint64_t read __attribute__((aligned(64)));    /* by the reader */
+	uint32_t writer_ended; /* the writer has taken back the memory of its messages */
+	uint64_t read __attribute__((aligned(64))); /* by the reader */
 	/* The reader may sleep: the writer wakes it. */
 	uint32_t reader_sleeps __attribute__((aligned(64)));
 	/* The end of the packet for which the writer waits: the reader wakes it. 0: none. */
@@ -64,6 +65,11 @@ bool ofi_shm_ring_must_wake_reader(struct ofi_shm_ring_tx *tx);
  * ring again after it.
  */
 void ofi_shm_ring_wait(struct ofi_shm_ring_tx *tx, uint64_t end);
+
+/* Tells the reader that nothing of the writer's memory may be used any more. */
+void ofi_shm_ring_end_writer(struct ofi_shm_ring_tx *tx);
+/* Returns true if the writer has said so: what was copied from its memory is not valid. */
+bool ofi_shm_ring_has_ended(const struct ofi_shm_ring_rx *rx);
 
 /* Returns the end of what the writer has written. */
 uint64_t ofi_shm_ring_written(const struct ofi_shm_ring_rx *rx);

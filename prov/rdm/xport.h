@@ -39,6 +39,12 @@ enum ofi_rdm_proto_access {
 	OFI_RDM_PROTO_PEER_WRITES, /* the peer writes exactly these bytes */
 };
 
+/*
+ * In the key of memory that the peer reads: it is read by the processor, so the destination need
+ * not be registered.
+ */
+#define OFI_RDM_PROTO_COPIED (1ULL << 63)
+
 /* Registered memory. */
 struct ofi_rdm_proto_mr {
 	void *handle, *grant; /* the transport's; NULL if the application registered it */
@@ -67,6 +73,7 @@ struct ofi_rdm_xport_props {
 	bool reliable;	   /* each packet arrives once, or the connection ends */
 	bool delivers;	   /* a completed send means that the packet is in the peer's device */
 	bool can_read;	   /* RDMA reads */
+	bool copies;	   /* memory with OFI_RDM_PROTO_COPIED can be read */
 	bool can_write;	   /* RDMA writes */
 	uint32_t window;   /* packets that a peer sends before it polls completions */
 	size_t max_packet; /* in bytes, including the header */
@@ -148,7 +155,8 @@ struct ofi_rdm_xport_ops {
 		    struct ofi_rdm_proto_out *out);
 	/*
 	 * Posts one RDMA operation; ofi_rdm_proto_read_done() or ofi_rdm_proto_write_done()
-	 * follows.
+	 * follows. Returns 0 or -FI_E*; -FI_EAGAIN: retry after the next completion; -FI_EOPNOTSUPP
+	 * of read(): memory with OFI_RDM_PROTO_COPIED cannot be read, the peer has to send it.
 	 */
 	int (*read)(struct ofi_rdm_proto_in *in, void *addr, const struct ofi_rdm_proto_mr *mr,
 		    size_t len, uint64_t remote, uint64_t rkey);

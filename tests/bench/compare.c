@@ -129,6 +129,12 @@ static const struct test transport_tests[] = {
 	{ 0 },
 };
 
+/* Large messages beside memcpy(). */
+static const struct test copy_tests[] = {
+	{ "shm-copy-1048576", time_pingpong, 1048576, 1, 100 },
+	{ 0 },
+};
+
 static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -212,8 +218,9 @@ static void time_endpoints(const struct contender *contender, const char *addres
 }
 
 /*
- * text: "raw", NAME=LIBRARY, NAME.domain=LIBRARY for FI_THREAD_DOMAIN, NAME.rdm=LIBRARY for
- * FI_EP_RDM, NAME.ud=LIBRARY for FI_EP_RDM on datagrams, of a library that no other contender has
+ * text: "raw", "memcpy", NAME=LIBRARY, NAME.domain=LIBRARY for FI_THREAD_DOMAIN, NAME.rdm=LIBRARY
+ * for FI_EP_RDM, NAME.ud=LIBRARY for FI_EP_RDM on datagrams, NAME.shm=LIBRARY for FI_EP_RDM through
+ * shared memory; the last two of a library that no other contender has
  */
 static void open_contender(struct contender *contender, char *text, const char *address)
 {
@@ -221,6 +228,10 @@ static void open_contender(struct contender *contender, char *text, const char *
 	char *path = strchr(text, '=');
 
 	contender->name = text;
+	if (!strcmp(text, "memcpy")) {
+		transport_open_memcpy(&contender->transport);
+		return;
+	}
 	if (!path) {
 		transport_open_raw(&contender->transport, address);
 		return;
@@ -231,8 +242,9 @@ static void open_contender(struct contender *contender, char *text, const char *
 	/* Each copy of the library reads its parameters once. */
 	if (strstr(text, ".ud"))
 		setenv("FI_VERBS_RDM_TRANSPORT", "ud", 1);
+	setenv("FI_VERBS_SHM", strstr(text, ".shm") ? "1" : "0", 1);
 	lib_load(&contender->lib, path);
-	if (strstr(text, ".rdm") || strstr(text, ".ud"))
+	if (strstr(text, ".rdm") || strstr(text, ".ud") || strstr(text, ".shm"))
 		transport_open_rdm(&contender->transport, &contender->lib, address, threading);
 	else
 		transport_open_fabric(&contender->transport, &contender->lib, address, threading);
@@ -257,8 +269,8 @@ static void open_contenders(struct contender *contenders, char **names, int coun
 static void usage(const char *program)
 {
 	fprintf(stderr,
-		"Usage: %s [-n ROUNDS | -e ENDPOINTS] [-r | -t] ADDRESS CONTENDER...\n"
-		"CONTENDER: raw, or NAME[.domain][.rdm | .ud]=LIBRARY\n",
+		"Usage: %s [-n ROUNDS | -e ENDPOINTS] [-r | -t | -c] ADDRESS CONTENDER...\n"
+		"CONTENDER: raw, memcpy, or NAME[.domain][.rdm | .ud | .shm]=LIBRARY\n",
 		program);
 	exit(2);
 }
@@ -270,7 +282,7 @@ int main(int argc, char **argv)
 	const struct test *test = tests;
 	const char *address;
 
-	while ((option = getopt(argc, argv, "n:e:rt")) != -1) {
+	while ((option = getopt(argc, argv, "n:e:rtc")) != -1) {
 		if (option == 'n')
 			rounds = bench_number("-n", optarg);
 		else if (option == 'e')
@@ -279,6 +291,8 @@ int main(int argc, char **argv)
 			test = rdm_tests;
 		else if (option == 't')
 			test = transport_tests;
+		else if (option == 'c')
+			test = copy_tests;
 		else
 			usage(argv[0]);
 	}

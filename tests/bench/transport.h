@@ -36,6 +36,8 @@ void transport_open_fabric(struct transport *transport, const struct lib *lib, c
 /* For FI_EP_RDM; reconnect opens endpoints that have not met. Only it implements first. */
 void transport_open_rdm(struct transport *transport, const struct lib *lib, const char *address,
 			enum fi_threading threading);
+/* The bytes are only copied: there is nothing but pingpong. */
+void transport_open_memcpy(struct transport *transport);
 void transport_open_raw(struct transport *transport, const char *address);
 
 #endif

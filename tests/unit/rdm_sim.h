@@ -42,6 +42,7 @@ struct sim_options {
 	bool unordered;		  /* the wire reorders packets */
 	bool unreliable;	  /* the wire reorders, drops and duplicates packets */
 	bool again;		  /* packets are sometimes refused */
+	bool copies;		  /* most memory is read without a registration, if at all */
 };
 
 enum sim_kind {
@@ -167,7 +168,7 @@ struct sim {
 	/* Counts of events, to verify that the schedules reach them. */
 	uint64_t done_ok, done_err, truncated, stops, halts, reads, own_reads, writes, acks,
 		segments, breaks, refused, evictions, bound, unbound, asked, announced, lost,
-		doubles, early, resent, stale;
+		doubles, early, resent, stale, copies, unread, unregistered;
 };
 
 extern struct sim sim;

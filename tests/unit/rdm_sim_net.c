@@ -81,15 +81,26 @@ static const struct sim_mr *find_mr(int owner, uint64_t key, uint64_t addr, size
 		       : NULL;
 }
 
-/* What the queue pair's own device does there. */
+static bool is_in_receive(const struct sim_wr *wr)
+{
+	const uint8_t *at = wr->addr, *first;
+	uint8_t i;
+
+	for (i = 0; i < wr->own->count; i++) {
+		first = wr->own->iov[i].iov_base;
+		if (at >= first && at + wr->len <= first + wr->own->iov[i].iov_len)
+			return true;
+	}
+	return false;
+}
+
+/* What the queue pair's own device, or the processor, does there. */
 static bool is_local(const struct sim_qp *qp, const struct sim_wr *wr)
 {
 	const struct sim_mr *mr = find_mr(qp->from, wr->local_key, (uintptr_t)wr->addr, wr->len);
 
 	if (wr->own)
-		return (uint8_t *)wr->addr >= (uint8_t *)wr->own->iov[0].iov_base &&
-		       (uint8_t *)wr->addr + wr->len <=
-			       (uint8_t *)wr->own->iov[0].iov_base + wr->own->iov[0].iov_len;
+		return is_in_receive(wr);
 	if (!mr)
 		return false;
 	return wr->kind == SIM_READ ? mr->access == OFI_RDM_PROTO_DESTINATION
@@ -126,22 +137,30 @@ static int op_rdma(struct ofi_rdm_proto_peer *peer, enum sim_kind kind, void *ad
 	(*wr)->len = len;
 	(*wr)->local_key = mr->rkey;
 	(*wr)->remote = remote;
-	(*wr)->key = key;
+	(*wr)->key = key & ~OFI_RDM_PROTO_COPIED;
 	return 0;
 }
 
 static int op_read(struct ofi_rdm_proto_in *in, void *addr, const struct ofi_rdm_proto_mr *mr,
 		   size_t len, uint64_t remote, uint64_t rkey)
 {
+	bool copied = rkey & OFI_RDM_PROTO_COPIED;
 	struct sim_wr *wr;
-	int ret = op_rdma(in->peer, SIM_READ, addr, mr, len, remote, rkey, &wr);
+	int ret;
 
-	SIM_CHECK(mr->lkey == (mr->handle ? 0 : SIM_LKEY));
-	SIM_CHECK(mr->handle || (in->peer->proto->config.descriptors && in->recv->lkey));
+	SIM_CHECK(mr->handle || mr->lkey == SIM_LKEY || copied);
+	SIM_CHECK(!mr->lkey || (in->peer->proto->config.descriptors && in->recv->lkey));
+	sim.unregistered += !mr->handle && !mr->lkey;
+	if (copied && !sim_random(8)) {
+		sim.unread++;
+		return -FI_EOPNOTSUPP;
+	}
+	ret = op_rdma(in->peer, SIM_READ, addr, mr, len, remote, rkey, &wr);
 	if (!ret) {
 		wr->in = in;
 		wr->own = mr->handle ? NULL : in->recv;
-		sim.own_reads += !mr->handle;
+		sim.own_reads += mr->lkey == SIM_LKEY;
+		sim.copies += copied;
 	}
 	sim.reads += !ret;
 	return ret;
@@ -163,6 +182,7 @@ static int op_reg(struct ofi_rdm_proto_peer *peer, const struct iovec *iov,
 		  enum ofi_rdm_proto_access access, struct ofi_rdm_proto_mr *mr)
 {
 	struct sim_endpoint *ep = endpoint_of(peer);
+	bool copied = access == OFI_RDM_PROTO_PEER_READS && sim.options.copies && sim_random(4);
 	struct sim_mr *entry;
 	int i;
 
@@ -177,7 +197,7 @@ static int op_reg(struct ofi_rdm_proto_peer *peer, const struct iovec *iov,
 	entry = &ep->mrs[i];
 	entry->used = true;
 	entry->access = access;
-	entry->window = access >= OFI_RDM_PROTO_PEER_READS && sim.options.windows &&
+	entry->window = access >= OFI_RDM_PROTO_PEER_READS && !copied && sim.options.windows &&
 			(sim.options.windows > 1 || sim_random(4));
 	entry->bound = false;
 	entry->qp = (struct sim_qp *)peer;
@@ -188,6 +208,8 @@ static int op_reg(struct ofi_rdm_proto_peer *peer, const struct iovec *iov,
 	mr->lkey = 0;
 	mr->window = entry->window;
 	mr->rkey = (uint64_t)++entry->use << 16 | (uint64_t)i;
+	if (copied)
+		mr->rkey |= OFI_RDM_PROTO_COPIED;
 	return 0;
 }
 
@@ -198,7 +220,7 @@ static void op_dereg(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *m
 	(void)peer;
 	if (!entry)
 		return;
-	SIM_CHECK(entry->used && entry->use == mr->rkey >> 16);
+	SIM_CHECK(entry->used && entry->use == (uint16_t)(mr->rkey >> 16));
 	/* While there is a connection this is no way to end the peer's right. */
 	SIM_CHECK(!entry->bound || !peer->up || sim.hostile);
 	entry->used = false;

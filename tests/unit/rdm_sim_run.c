@@ -113,6 +113,7 @@ static struct ofi_rdm_xport some_transport(void)
 			.reliable = true,
 			.delivers = true,
 			.can_read = !sim.options.no_reads,
+			.copies = sim.options.copies,
 			.can_write = !sim.options.no_writes,
 			.window = SIM_RING,
 			.max_packet = SIM_PACKET,

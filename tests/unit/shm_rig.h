@@ -80,9 +80,11 @@ static int count_wake(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send
 	return 0;
 }
 
-static inline void give_buffer(struct vrb_rdm_rx_buf *buffer, uint8_t *bytes)
+static inline void give_buffer(int i)
 {
-	buffer->rx.sge.addr = (uintptr_t)bytes;
+	struct vrb_rdm_rx_buf *buffer = &buffers[i];
+
+	buffer->rx.sge.addr = (uintptr_t)buffer_bytes[i];
 	buffer->wr.wr_id = (uintptr_t)&buffer->rx | VRB_RDM_RX_BIT;
 	buffer->wr.next = rc.rx.free;
 	rc.rx.free = &buffer->wr;

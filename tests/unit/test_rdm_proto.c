@@ -61,6 +61,18 @@ static void test_registration(void **state)
 	assert_true(sim.done_err || seeds(100) < 100);
 }
 
+/* Memory is read without a registration; what can't be read after all comes in segments. */
+static void test_copies(void **state)
+{
+	(void)state;
+	run((struct sim_options){ .copies = true, .again = true }, seeds(2500));
+	assert_int_equal(sim.done_err, 0);
+	assert_true((sim.copies && sim.unregistered && sim.unread && sim.asked) ||
+		    seeds(100) < 100);
+	run((struct sim_options){ .copies = true, .failures = true, .reg_fails = true },
+	    seeds(2500));
+}
+
 /* What the transport can't do is done with what it can. */
 static void test_properties(void **state)
 {
@@ -174,7 +186,8 @@ int main(void)
 		cmocka_unit_test(test_registration), cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_all),	     cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_properties),   cmocka_unit_test(test_too_little),
-		cmocka_unit_test(test_unordered),    cmocka_unit_test(test_unreliable),
+		cmocka_unit_test(test_copies),	     cmocka_unit_test(test_unordered),
+		cmocka_unit_test(test_unreliable),
 	};
 
 	return cmocka_run_group_tests_name("rdm_proto", tests, NULL, NULL);

@@ -22,11 +22,11 @@ static void bell_cleared(void **state)
 	uint32_t polls;
 
 	(void)state;
-	give_buffer(&buffers[0], buffer_bytes[0]);
+	give_buffer(0);
 	write_ring(&tx, 0);
 	bell.bells[0] = 0;
 	for (polls = 1; !poll_all(wc); polls++)
-		assert_true(polls < all.size);
+		assert_true(polls < 16 * all.size);
 	assert_ptr_equal(vrb_rdm_rx_of(&wc[0]), &buffers[0].rx);
 }
 
@@ -37,7 +37,7 @@ static void before_sleep(void **state)
 	struct ibv_wc wc[ROOM];
 
 	(void)state;
-	give_buffer(&buffers[0], buffer_bytes[0]);
+	give_buffer(0);
 	all.turn = 5;
 	write_ring(&tx, 0);
 	bell.bells[0] = 0;
@@ -74,8 +74,8 @@ static void room_wakes_writer(void **state)
 	struct ibv_wc wc[ROOM];
 
 	(void)state;
-	give_buffer(&buffers[0], buffer_bytes[0]);
-	give_buffer(&buffers[1], buffer_bytes[1]);
+	give_buffer(0);
+	give_buffer(1);
 	write_ring(&tx, 0);
 	write_ring(&tx, 1);
 	ofi_shm_ring_wait(&tx, tx.written);
@@ -93,7 +93,7 @@ static void fill_ring(void)
 {
 	struct ofi_shm_ring_tx tx = { .map = &map };
 
-	give_buffer(&buffers[0], buffer_bytes[0]);
+	give_buffer(0);
 	write_ring(&tx, 0);
 	ofi_shm_ring_wait(&tx, tx.written);
 }
@@ -268,7 +268,7 @@ static void ring_before_device(void **state)
 	struct ibv_wc wc[ROOM];
 
 	(void)state;
-	give_buffer(&buffers[0], buffer_bytes[0]);
+	give_buffer(0);
 	write_ring(&tx, 0);
 	device_has = 1;
 	assert_int_equal(poll_all(wc), 2);
@@ -283,7 +283,7 @@ static void device_before_ring(void **state)
 	struct ibv_wc wc[ROOM];
 
 	(void)state;
-	give_buffer(&buffers[0], buffer_bytes[0]);
+	give_buffer(0);
 	write_ring(&tx, 1);
 	assert_int_equal(poll_all(wc), 0);
 	device_has = 1;
@@ -301,7 +301,7 @@ static void order_without_buffers(void **state)
 	struct ibv_wc wc[ROOM];
 
 	(void)state;
-	give_buffer(&buffers[0], buffer_bytes[0]);
+	give_buffer(0);
 	write_ring(&tx, 0);
 	write_ring(&tx, 0);
 	device_has = 2;
@@ -310,7 +310,7 @@ static void order_without_buffers(void **state)
 	assert_int_equal(poll_all(wc), 0);
 	assert_true(starvations > 0);
 	assert_int_equal(device_has, 1);
-	give_buffer(&buffers[1], buffer_bytes[1]);
+	give_buffer(1);
 	assert_int_equal(poll_all(wc), 3);
 	assert_ptr_equal(vrb_rdm_rx_of(&wc[0]), &buffers[1].rx);
 	assert_ptr_equal(vrb_rdm_rx_of(&wc[1]), &from_device);

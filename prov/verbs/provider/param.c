@@ -76,8 +76,8 @@ const struct ofi_param vrb_param_table[] = {
 	    "Reliable datagrams: receive buffers that an endpoint keeps posted, for all peers together"),
 	STR_OR(rdm_transport, "rc",
 	       "Reliable datagrams: rc, a queue pair for each peer, or ud, one queue pair of unreliable datagrams for all peers; both ends must choose the same"),
-	BOOL(shm, 0,
-	     "Reliable datagrams: processes of one user on one host that all set this exchange packets through shared memory, unless they sleep"),
+	BOOL(shm, 1,
+	     "Reliable datagrams: processes of one user on one host exchange packets through shared memory, unless they sleep, and copy large messages from each other's memory"),
 	INT(max_conn, 0, 0, INT_MAX,
 	    "Reliable datagrams: maximum number of connections of an endpoint; to make room for another, the "
 	    "least recently used one ends once nothing is in flight on it. 0 is no limit"),

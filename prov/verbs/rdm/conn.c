@@ -133,7 +133,7 @@ static void peer_down(struct ofi_rdm_peer *peer, int err)
 {
 	vrb_rc(peer->ep)->recent_qp = VRB_RDM_NO_QP;
 	if (vrb_rc_peer(peer)->conn)
-		vrb_rdm_windows_drop(vrb_rc_peer(peer)->conn);
+		vrb_rc_conn_drop_rights(vrb_rc_peer(peer)->conn);
 	ofi_rdm_down(peer, err);
 }
 
@@ -175,7 +175,7 @@ void vrb_rdm_conn_end(struct vrb_rc_conn *conn, int err)
 		rdma_disconnect(conn->id);
 	conn->state = VRB_RC_CONN_ENDED;
 	conn->live = false;
-	vrb_rdm_windows_drop(conn);
+	vrb_rc_conn_drop_rights(conn);
 	vrb_rc(conn->ep)->recent_qp = VRB_RDM_NO_QP;
 	conn->err = err;
 	if (vrb_rc_peer(conn->peer)->next == conn)
@@ -219,7 +219,7 @@ static void disconnect_peer(struct ofi_rdm_peer *peer, const struct ofi_rdm_conn
 		ofi_stats_add(&peer->ep->stats, OFI_STATS_EVICTIONS, 1);
 		vrb_rc(peer->ep)->recent_qp = VRB_RDM_NO_QP;
 		if (vrb_rc_peer(peer)->conn)
-			vrb_rdm_windows_drop(vrb_rc_peer(peer)->conn);
+			vrb_rc_conn_drop_rights(vrb_rc_peer(peer)->conn);
 		ofi_rdm_left(peer);
 	}
 	if (!conn && !(action->what & OFI_RDM_CONN_DO_ABANDON))

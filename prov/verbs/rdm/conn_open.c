@@ -261,7 +261,7 @@ static void close_conn(struct vrb_rc_conn *conn)
 {
 	if (conn->id)
 		rdma_destroy_id(conn->id);
-	vrb_rdm_windows_drop(conn);
+	vrb_rc_conn_drop_rights(conn);
 	ofi_rdm_lock(conn->ep);
 	vrb_rdm_flush(conn, FI_ECANCELED);
 	ofi_rdm_unlock(conn->ep);
@@ -284,7 +284,7 @@ void vrb_rdm_conn_close(struct ofi_rdm_ep *ep)
 	vrb_rc(ep)->recent_qp = VRB_RDM_NO_QP;
 	for (i = 0; i < ep->peer_count; i++)
 		if (vrb_rc_peer(ep->peers[i])->conn)
-			vrb_rdm_windows_drop(vrb_rc_peer(ep->peers[i])->conn);
+			vrb_rc_conn_drop_rights(vrb_rc_peer(ep->peers[i])->conn);
 	ofi_rdm_lock(ep);
 	ofi_rdm_release_all(ep);
 	ofi_rdm_unlock(ep);

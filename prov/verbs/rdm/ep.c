@@ -163,16 +163,16 @@ static uint32_t rx_depth(const struct ofi_rdm_ep *ep)
 }
 
 /* Receive buffers that are not posted, for what arrives through shared memory. */
-static uint32_t rx_reserve(uint32_t depth)
+static uint32_t rx_reserve(const struct ofi_rdm_ep *ep, uint32_t depth)
 {
 	uint32_t reserve = depth / 4 < SHM_BUFS ? depth / 4 : SHM_BUFS;
 
-	return vrb_params.shm ? reserve : 0;
+	return vrb_shm_is_possible(ep) ? reserve : 0;
 }
 
 int vrb_rc_init(struct ofi_rdm_ep *ep)
 {
-	uint32_t depth = rx_depth(ep), reserve = rx_reserve(depth);
+	uint32_t depth = rx_depth(ep), reserve = rx_reserve(ep, depth);
 	size_t size = (size_t)vrb_params.rdm_buffer_size;
 	int ret = set_inline(ep);
 

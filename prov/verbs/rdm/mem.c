@@ -10,6 +10,7 @@
 #include "conn.h"
 #include "rc_conn.h"
 #include "mem.h"
+#include "shm.h"
 #include "prov/rdm/peer.h"
 #include "window.h"
 #include "prov/verbs/provider/err.h"
@@ -200,6 +201,11 @@ static int reg_device(struct ofi_rdm_ep *ep, const struct iovec *iov,
 	return 0;
 }
 
+static bool is_copied(const struct vrb_rc_conn *conn)
+{
+	return conn && conn->shm && vrb_shm_is_copied(conn);
+}
+
 int vrb_rdm_mem_reg(struct ofi_rdm_proto_peer *proto_peer, const struct iovec *iov,
 		    enum ofi_rdm_proto_access access, struct ofi_rdm_proto_mr *mr)
 {
@@ -212,6 +218,10 @@ int vrb_rdm_mem_reg(struct ofi_rdm_proto_peer *proto_peer, const struct iovec *i
 		return reg_device(peer->ep, iov, access, hmem, mr);
 	if (access < OFI_RDM_PROTO_PEER_READS)
 		return reg_cached(peer->ep, iov, written ? IBV_ACCESS_LOCAL_WRITE : 0, mr);
+	if (access == OFI_RDM_PROTO_PEER_READS && is_copied(vrb_rc_peer(peer)->conn)) {
+		mr->rkey = OFI_RDM_PROTO_COPIED;
+		return 0;
+	}
 	if (has_windows(peer) && !reg_window(peer, iov, written, mr))
 		return 0;
 	return reg_exact(peer->ep, iov, written, mr);

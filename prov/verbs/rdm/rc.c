@@ -12,6 +12,7 @@
 #include "prov/rdm/peer.h"
 #include "progress.h"
 #include "rc.h"
+#include "shm_int.h"
 #include "prov/rdm/stats.h"
 #include "prov/verbs/provider/prov.h"
 
@@ -161,11 +162,26 @@ static int post_rdma(struct ofi_rdm_peer *peer, struct vrb_rdm_fast_rma *rma, vo
 	return retry(peer, vrb_rc_conn_post(vrb_rc_peer(peer)->conn, wr, flags, context, NULL));
 }
 
+/* Copies from the memory of a process on this host. The completion follows as of any other read. */
+static OFI_OUTLINE int read_copied(struct ofi_rdm_proto_in *in, void *addr, size_t len,
+				   uint64_t remote)
+{
+	struct ofi_rdm_peer *peer = peer_of(in->peer);
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_READ, .send_flags = VRB_SHM_COPIED };
+	struct vrb_rc_conn *conn = vrb_rc_peer(peer)->conn;
+	int ret = vrb_shm_copy(conn, addr, len, remote);
+
+	return ret ? ret
+		   : retry(peer, vrb_rc_conn_post(conn, &wr, slot_kind(VRB_RDM_READ), in, NULL));
+}
+
 static int rc_read(struct ofi_rdm_proto_in *in, void *addr, const struct ofi_rdm_proto_mr *mr,
 		   size_t len, uint64_t remote, uint64_t rkey)
 {
 	struct ofi_rdm_peer *peer = peer_of(in->peer);
 
+	if (ofi_unlikely(rkey & OFI_RDM_PROTO_COPIED))
+		return read_copied(in, addr, len, remote);
 	return post_rdma(peer, &vrb_rc(peer->ep)->read, addr, mr, len, remote, rkey,
 			 slot_kind(VRB_RDM_READ), in);
 }
@@ -422,6 +438,7 @@ struct ofi_rdm_xport vrb_rdm_rc(const struct vrb_domain *domain, const struct fi
 			.reliable = true,
 			.delivers = domain->ctx->device->transport_type != IBV_TRANSPORT_IWARP,
 			.can_read = true,
+			.copies = vrb_params.shm,
 			.can_write = true,
 			.window = OFI_RDM_WIRE_WINDOW,
 			.max_packet = (size_t)vrb_params.rdm_buffer_size,

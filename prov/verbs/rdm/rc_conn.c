@@ -84,9 +84,9 @@ bool vrb_rc_conn_has_room(const struct ofi_rdm_ep *ep)
 }
 
 /* The ring, the work request that ends the connection, and packets that only wake the peer. */
-static uint32_t room_of(uint32_t size)
+static uint32_t room_of(const struct ofi_rdm_ep *ep, uint32_t size)
 {
-	return size + 1 + (vrb_params.shm ? VRB_SHM_WAKES : 0);
+	return size + 1 + (vrb_shm_is_possible(ep) ? VRB_SHM_WAKES : 0);
 }
 
 struct vrb_rc_conn *vrb_rc_conn_new(struct ofi_rdm_ep *ep)
@@ -94,7 +94,7 @@ struct vrb_rc_conn *vrb_rc_conn_new(struct ofi_rdm_ep *ep)
 	struct vrb_rc_conn *conn;
 	uint32_t i, size = ring_size(ep);
 
-	if (room_of(size) > vrb_rc(ep)->room.left) {
+	if (room_of(ep, size) > vrb_rc(ep)->room.left) {
 		FI_WARN_SPARSE(
 			&vrb_prov, FI_LOG_EP_CTRL,
 			"connecting reliable datagrams: the device's completion queue is full; use "
@@ -119,7 +119,7 @@ struct vrb_rc_conn *vrb_rc_conn_new(struct ofi_rdm_ep *ep)
 	}
 	for (i = 0; i < size; i++)
 		conn->slots[i].conn = conn;
-	vrb_rc(ep)->room.left -= room_of(size);
+	vrb_rc(ep)->room.left -= room_of(ep, size);
 	return conn;
 }
 
@@ -158,7 +158,7 @@ void vrb_rc_conn_free(struct vrb_rc_conn *conn)
 	conn_unlist(conn);
 	vrb_shm_conn_close(conn);
 	vrb_ud_conn_close(conn);
-	vrb_rc(conn->ep)->room.left += room_of(conn->size);
+	vrb_rc(conn->ep)->room.left += room_of(conn->ep, conn->size);
 	if (conn->peer)
 		vrb_rc_peer(conn->peer)->conns--;
 	if (conn->proof)
@@ -215,7 +215,7 @@ int vrb_rc_conn_create_qp(struct vrb_rc_conn *conn)
 		.srq = vrb_rc(ep)->srq,
 		.qp_type = IBV_QPT_RC,
 		.cap = {
-			.max_send_wr = room_of(conn->size),
+			.max_send_wr = room_of(ep, conn->size),
 			.max_send_sge = 1 + OFI_RDM_PROTO_IOV,
 			.max_inline_data = ep->info->tx_attr->inject_size,
 		},
@@ -285,6 +285,12 @@ bool vrb_rc_conn_break(struct vrb_rc_conn *conn)
 	else if (ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE))
 		return false;
 	return !ibv_post_send(conn->qp, &wr, &bad);
+}
+
+void vrb_rc_conn_drop_rights(struct vrb_rc_conn *conn)
+{
+	vrb_rdm_windows_drop(conn);
+	vrb_shm_end(conn);
 }
 
 void vrb_rc_conn_halt(struct vrb_rc_conn *conn, uint64_t now)

@@ -143,6 +143,8 @@ void vrb_rc_conn_signal_all(struct ofi_rdm_ep *ep);
  * Returns false if nothing could be posted.
  */
 bool vrb_rc_conn_touch(struct vrb_rc_conn *conn, struct ofi_rdm_flow *flow);
+/* The peer has no right to memory of messages any more. */
+void vrb_rc_conn_drop_rights(struct vrb_rc_conn *conn);
 /*
  * Puts the queue pair into the error state. It is destroyed only once the device has reported that
  * it no longer uses the SRQ, or has failed to do so in time: some devices discard the completions

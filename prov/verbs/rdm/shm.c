@@ -17,13 +17,18 @@ struct offer {
 	struct vrb_shm_place bell, ring;
 };
 
+bool vrb_shm_is_possible(const struct ofi_rdm_ep *ep)
+{
+	return vrb_params.shm && !vrb_rc_domain(ep)->ud;
+}
+
 bool vrb_shm_is_near(const struct vrb_rc_conn *conn)
 {
 	struct ofi_rdm_addr addr = conn->peer->addr;
 	bool v4 = addr.sa.sa_family == AF_INET;
 	int fd, ret;
 
-	if (!vrb_params.shm || conn->ud || !conn->peer_shares || conn->mirror ||
+	if (!vrb_shm_is_possible(conn->ep) || !conn->peer_shares || conn->mirror ||
 	    !vrb_rc_peer(conn->peer)->policy.order)
 		return false;
 	if (v4)
@@ -49,6 +54,7 @@ static struct vrb_shm *shm_new(struct ofi_rdm_ep *ep)
 		free(all);
 		return NULL;
 	}
+	all->bell->at = (uintptr_t)all->bell;
 	TAILQ_INIT(&all->pending);
 	TAILQ_INIT(&all->awake);
 	all->ep = ep;
@@ -192,10 +198,14 @@ void vrb_shm_offer(struct vrb_rc_conn *conn, const struct vrb_shm_calls *calls)
 static void map_offer(struct vrb_shm_conn *shm, const struct offer *offer)
 {
 	struct ofi_shm_ring_map *ring = vrb_shm_map(&offer->ring, sizeof(*ring));
-	const uint8_t start[2] = { OFI_RDM_WIRE_VERSION, VRB_SHM_START };
+	uint8_t start[3] = { OFI_RDM_WIRE_VERSION, VRB_SHM_START };
 	char text[OFI_ADDR_STRLEN];
 
 	shm->bell = ring ? vrb_shm_map(&offer->bell, sizeof(*shm->bell)) : NULL;
+	if (shm->bell) {
+		vrb_shm_try_copy(shm, &offer->bell);
+		start[2] = shm->copies;
+	}
 	if (shm->bell && !vrb_rc_conn_send(shm->conn, start, sizeof(start))) {
 		shm->to = offer->index;
 		shm->sent = 0;
@@ -222,6 +232,13 @@ static void take_offer(struct vrb_rc_conn *conn, const void *bytes, size_t len)
 		map_offer(conn->shm, &offer);
 }
 
+/* The peer uses the ring from now on, and says whether it copies long messages. */
+static void take_start(struct vrb_shm_conn *shm, const uint8_t *bytes, size_t len)
+{
+	close_in(shm);
+	shm->is_copied = len > 2 && bytes[2];
+}
+
 static bool is_kind(const void *bytes, size_t len, enum vrb_shm_kind kind)
 {
 	const uint8_t *at = bytes;
@@ -240,7 +257,7 @@ bool vrb_shm_packet(struct vrb_rc_conn *conn, const void *bytes, size_t len)
 		return true;
 	if (vrb_shm_is_start(bytes, len)) {
 		if (conn->shm)
-			close_in(conn->shm);
+			take_start(conn->shm, bytes, len);
 		return true;
 	}
 	if (!is_kind(bytes, len, VRB_SHM_OFFER))

@@ -3,16 +3,18 @@
  * Packets to peers on the same host go through shared memory. Each end of a connection offers the
  * other a ring; once the other has mapped it, the packets that it sends are written to the ring
  * instead of being posted, except while RDMA is in flight, which they must not overtake, and while
- * the receiver sleeps, because the device can wake it. The connection remains: it says who the peer
- * is, carries RDMA, and ends when the peer does. The queue pair and the CQ that the transport posts
- * to and polls are then objects of this file, which pass on what is for the device, so connections
- * without shared memory pay nothing.
+ * the receiver sleeps, because the device can wake it. Long messages are copied by the receiver
+ * from the sender's memory. The connection remains: it says who the peer is, carries RDMA, and ends
+ * when the peer does. The queue pair and the CQ that the transport posts to and polls are then
+ * objects of this file, which pass on what is for the device, so connections without shared memory
+ * pay nothing.
  */
 #ifndef VRB_RDM_SHM_H
 #define VRB_RDM_SHM_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct ibv_wc;
 struct ofi_rdm_ep;
@@ -34,6 +36,8 @@ struct vrb_shm_calls {
 	void (*starved)(struct ofi_rdm_ep *ep);
 };
 
+/* Returns true if connections of the endpoint can have shared memory. */
+bool vrb_shm_is_possible(const struct ofi_rdm_ep *ep);
 /* Returns true if the peer's address is one of this host's, so an offer makes sense. */
 bool vrb_shm_is_near(const struct vrb_rc_conn *conn);
 /* Offers the peer a ring. A connection that cannot have one continues without. */
@@ -47,6 +51,15 @@ bool vrb_shm_packet(struct vrb_rc_conn *conn, const void *bytes, size_t len);
 void vrb_shm_arm(struct ofi_rdm_ep *ep);
 /* Returns true if the device has nothing to send to a peer with shared memory. */
 bool vrb_shm_is_quiet(const struct vrb_rc_conn *conn);
+/*
+ * Copies from the memory of the peer's process, in which it has granted a right to read. Returns 0
+ * or -FI_E*; -FI_EOPNOTSUPP: this side cannot.
+ */
+int vrb_shm_copy(struct vrb_rc_conn *conn, void *addr, size_t len, uint64_t remote);
+/* Returns true if the peer copies from the memory of this process, without a registration. */
+bool vrb_shm_is_copied(const struct vrb_rc_conn *conn);
+/* The peer's right ends: what it copies from now on is not used. */
+void vrb_shm_end(struct vrb_rc_conn *conn);
 void vrb_shm_conn_close(struct vrb_rc_conn *conn);
 void vrb_shm_close(struct ofi_rdm_ep *ep);
 

@@ -13,6 +13,9 @@
 #define VRB_SHM_WORDS 480u /* of bells: one bit for each ring of an endpoint */
 #define VRB_SHM_RINGS (VRB_SHM_WORDS * 64)
 
+/* A send flag: the work request is an RDMA read whose bytes have been copied already. */
+#define VRB_SHM_COPIED (1u << 30)
+
 /* The wr_id of a packet that only wakes the peer; neither a slot nor a receive. */
 #define VRB_SHM_WAKE_ID 2u
 
@@ -37,6 +40,7 @@ enum vrb_shm_kind {
  */
 struct vrb_shm_bell {
 	uint64_t token[2];
+	uint64_t at; /* its address in the endpoint's process */
 	uint64_t bells[VRB_SHM_WORDS] __attribute__((aligned(64)));
 };
 
@@ -52,6 +56,14 @@ struct vrb_shm_conn {
 	uint32_t arrived; /* packets through the device since then */
 	bool is_awake;	  /* in shm->awake: the peer is not asked to wake this side */
 	TAILQ_ENTRY(vrb_shm_conn) awake;
+
+	/* Long messages. */
+	bool copies;	/* this side copies from the peer's memory */
+	bool is_copied; /* the peer copies from this side's memory */
+	struct {
+		uint64_t token_at, token[2];
+		uint32_t pid;
+	} theirs; /* process */
 
 	/* What is sent to the peer. */
 	struct ofi_shm_ring_tx tx; /* no map: only through the device */
@@ -80,6 +92,7 @@ struct vrb_shm {
 	struct vrb_shm_conn **conns; /* by index */
 	uint32_t size;
 	uint32_t turn;		       /* index behind the ring that was looked at last */
+	uint32_t polls;		       /* so far */
 	uint32_t unasked;	       /* index of the ring that was last looked at unasked */
 	uint64_t ready[VRB_SHM_WORDS]; /* rings to be looked at */
 	bool has_held;
@@ -105,6 +118,8 @@ static inline struct vrb_shm *vrb_shm_of(const struct vrb_shm_conn *shm)
 /* The calls behind the objects that stand for others (shm_post.c, shm_poll.c). */
 int vrb_shm_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int vrb_shm_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc);
+/* Finds out whether this side can copy from the memory of the process whose bell was mapped. */
+void vrb_shm_try_copy(struct vrb_shm_conn *shm, const struct vrb_shm_place *bell);
 /* Posts a packet that wakes the peer, or notes that it is due. */
 void vrb_shm_wake(struct vrb_shm_conn *shm);
 void vrb_shm_set_awake(struct vrb_shm_conn *shm, bool awake);

@@ -11,10 +11,12 @@
  * device's event for that packet.
  */
 #include <string.h>
+#include "src/ds/compiler.h"
 #include "arrive.h"
 #include "shm_int.h"
 
-#define NO_END UINT64_MAX
+#define NO_END	UINT64_MAX
+#define UNASKED 16u /* after so many polls one ring is looked at without a bell */
 
 static bool is_in_ring(const struct vrb_shm_conn *shm, uint32_t seq)
 {
@@ -180,32 +182,44 @@ static void set_ready(struct vrb_shm *all, uint32_t index)
 	all->ready[index / 64] |= 1ULL << index % 64;
 }
 
-/* A bell is taken before the ring is looked at, so that none is missed. */
-static void take_bells(struct vrb_shm *all, uint32_t word)
+/*
+ * Bells are taken before the rings are looked at, so that none is missed. Returns true if there are
+ * rings to be looked at.
+ */
+static bool take_bells(struct vrb_shm *all)
 {
-	if (__atomic_load_n(&all->bell->bells[word], __ATOMIC_SEQ_CST))
-		all->ready[word] |=
-			__atomic_exchange_n(&all->bell->bells[word], 0, __ATOMIC_SEQ_CST);
+	uint64_t *bells = all->bell->bells, some = 0;
+	uint32_t word, words = all->size / 64;
+
+	for (word = 0; word < words; word++) {
+		if (ofi_unlikely(__atomic_load_n(&bells[word], __ATOMIC_SEQ_CST)))
+			all->ready[word] |= __atomic_exchange_n(&bells[word], 0, __ATOMIC_SEQ_CST);
+		some |= all->ready[word];
+	}
+	return some;
 }
 
 /*
- * Looks at the rings whose bells were rung, and at one more in case a peer clears other bells.
- * Begins behind the ring that was drained last, so that each has its turn.
+ * Looks at the rings whose bells were rung, and now and then at one more in case a peer clears
+ * other bells. Begins behind the ring that was drained last, so that each has its turn.
  */
 static int drain_rings(struct vrb_shm *all, int count, struct ibv_wc *wc)
 {
-	uint32_t i, words = all->size / 64, turn = all->turn < all->size ? all->turn : 0;
-	uint32_t end = turn / 64 + words + (turn % 64 != 0);
+	uint32_t left, word, words = all->size / 64, turn = all->turn < all->size ? all->turn : 0;
 	uint64_t which = ~0ULL << turn % 64;
 	int n = 0;
 
-	all->unasked = all->unasked + 1 < all->size ? all->unasked + 1 : 0;
-	set_ready(all, all->unasked);
+	if (ofi_unlikely(++all->polls % UNASKED == 0)) {
+		all->unasked = all->unasked + 1 < all->size ? all->unasked + 1 : 0;
+		set_ready(all, all->unasked);
+	}
+	if (!take_bells(all))
+		return 0;
 	/* The word in which this begins comes again for the rings before. */
-	for (i = turn / 64; words && i < end && n < count; i++) {
-		take_bells(all, i % words);
-		n += drain_word(all, i % words, which, count - n, wc + n);
+	for (word = turn / 64, left = words + 1; left && n < count; left--) {
+		n += drain_word(all, word, which, count - n, wc + n);
 		which = ~0ULL;
+		word = word + 1 < words ? word + 1 : 0;
 	}
 	return n;
 }

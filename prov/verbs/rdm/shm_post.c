@@ -120,6 +120,14 @@ static void write_packet(struct vrb_shm_conn *shm, const struct ibv_send_wr *wr,
 	ring_bell(shm);
 }
 
+/* What is copied is complete, and is reported in its turn. */
+static void note_copied(struct vrb_shm_conn *shm, uint32_t seq)
+{
+	shm->ends[seq & shm->conn->mask] = 0;
+	set_in_ring(shm, seq, true);
+	shm_enlist(shm);
+}
+
 /* The slot is the next one of the connection. */
 int vrb_shm_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
@@ -129,6 +137,10 @@ int vrb_shm_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send
 	*bad = wr;
 	is_complete(shm->conn, &shm->reported);
 	is_complete(shm->conn, &shm->device_end);
+	if (wr->send_flags & VRB_SHM_COPIED) {
+		note_copied(shm, seq);
+		return 0;
+	}
 	if (wr->opcode != IBV_WR_SEND || !ring_is_usable(shm, len))
 		return post_to_device(shm, wr, seq, bad);
 	switch (ofi_shm_ring_begin(&shm->tx, len, shm->sent)) {
