@@ -11,6 +11,7 @@ enum {
 	INVALID_VALUE = 1,
 	OUT_OF_MEMORY = 2,
 	NO_DEVICE = 100,
+	NOT_FOUND = 500,
 	NOT_SUPPORTED = 801,
 	ATTRIBUTE_CONTEXT = 1,
 	ATTRIBUTE_MEMORY_TYPE = 2,
@@ -62,11 +63,8 @@ static const struct ofi_hmem_symbol symbols[] = {
 };
 
 static const struct ofi_hmem_error errors[] = {
-	{ INVALID_VALUE, FI_EINVAL },
-	{ OUT_OF_MEMORY, FI_ENOMEM },
-	{ NO_DEVICE, FI_ENODEV },
-	{ NOT_SUPPORTED, FI_EOPNOTSUPP },
-	{ 0 },
+	{ INVALID_VALUE, FI_EINVAL }, { OUT_OF_MEMORY, FI_ENOMEM },	{ NO_DEVICE, FI_ENODEV },
+	{ NOT_FOUND, FI_EFAULT },     { NOT_SUPPORTED, FI_EOPNOTSUPP }, { 0 },
 };
 
 static const char *error_name(int err)
@@ -178,25 +176,29 @@ static int cuda_sync(const void *addr)
 	return to_errno(cuda.set_attribute(&yes, ATTRIBUTE_SYNC_MEMOPS, pointer(addr)));
 }
 
-/* Exports the whole pages of the allocation around the range. */
-static int cuda_export(const void *addr, size_t len, struct ofi_hmem_export *to)
+/* Exports the whole pages of the allocation around the range. Returns an error of the driver. */
+static int export_pages(device_ptr addr, size_t len, struct ofi_hmem_export *to)
 {
 	device_ptr base, first, end, page = (device_ptr)sysconf(_SC_PAGESIZE);
-	struct visit visit;
 	size_t size;
+
+	if (cuda.range(&base, &size, addr) || addr + len > base + size)
+		return NOT_FOUND;
+	first = addr & ~(page - 1);
+	end = (addr + len + page - 1) & ~(page - 1);
+	to->offset = addr - first;
+	return cuda.handle(&to->fd, first, end - first, HANDLE_DMA_BUF_FD, 0);
+}
+
+static int cuda_export(const void *addr, size_t len, struct ofi_hmem_export *to)
+{
+	struct visit visit;
 	int ret;
 
 	if (!cuda.handle)
 		return -FI_ENOSYS;
-	if (cuda.range(&base, &size, pointer(addr)) || pointer(addr) + len > base + size)
-		return -FI_EFAULT;
 	ret = cuda_enter(addr, &visit);
-	if (ret)
-		return ret;
-	first = pointer(addr) & ~(page - 1);
-	end = (pointer(addr) + len + page - 1) & ~(page - 1);
-	to->offset = pointer(addr) - first;
-	return cuda_leave(&visit, cuda.handle(&to->fd, first, end - first, HANDLE_DMA_BUF_FD, 0));
+	return ret ? ret : cuda_leave(&visit, export_pages(pointer(addr), len, to));
 }
 
 const struct ofi_hmem ofi_hmem_cuda = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A false GPU: the part of libcuda.so.1 that the library and the tests use. A copy needs a context
- * of the thread.
+ * A false GPU: the part of libcuda.so.1 that the library and the tests use. As with the driver,
+ * copying, and looking up and exporting an allocation, need a context of the thread.
  */
 #include <stdlib.h>
 #include <rdma/fi_domain.h>
@@ -227,6 +227,8 @@ int cuMemGetAddressRange_v2(uint64_t *base, size_t *len, uint64_t addr)
 
 	if (err)
 		return err;
+	if (!current)
+		return INVALID_CONTEXT;
 	if (!false_memory_find(addr, &found))
 		return INVALID_VALUE;
 	*base = (uintptr_t)found.device;
@@ -245,6 +247,8 @@ int cuMemGetHandleForAddressRange(void *handle, uint64_t addr, size_t len, int t
 
 	if (err)
 		return err;
+	if (!current)
+		return INVALID_CONTEXT;
 	if (getenv("FALSE_GPU_NO_DMABUF"))
 		return NOT_SUPPORTED;
 	if (type == 1 && !flags && addr % FALSE_PAGE == 0 && len % FALSE_PAGE == 0)
