@@ -251,6 +251,8 @@ static bool read_more(struct ofi_rdm_proto_in *in)
 	i = ofi_rdm_proto_iov_at(in->iov, in->mr_count, in->got, &addr, &len);
 	key = region_at(&in->packet, in->got, &remote, &there);
 	len = ofi_rdm_proto_min(len, proto->xport.props.max_read);
+	if (ofi_unlikely(key & OFI_RDM_PROTO_COPIED))
+		len = ofi_rdm_proto_min(len, OFI_RDM_PROTO_COPY);
 	if (len > there)
 		len = (size_t)there;
 	ret = proto->xport.ops->read(in, addr, &in->mr[i], len, remote, key);

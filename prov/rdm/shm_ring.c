@@ -91,17 +91,6 @@ bool ofi_shm_ring_near(struct ofi_shm_ring_tx *tx, uint64_t end)
 	return end <= tx->read + OFI_SHM_RING_DATA / 2;
 }
 
-void ofi_shm_ring_end_writer(struct ofi_shm_ring_tx *tx)
-{
-	__atomic_store_n(&tx->map->writer_ended, 1, __ATOMIC_SEQ_CST);
-}
-
-bool ofi_shm_ring_has_ended(const struct ofi_shm_ring_rx *rx)
-{
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return __atomic_load_n(&rx->map->writer_ended, __ATOMIC_SEQ_CST);
-}
-
 uint64_t ofi_shm_ring_written(const struct ofi_shm_ring_rx *rx)
 {
 	return __atomic_load_n(&rx->map->written, __ATOMIC_ACQUIRE);

@@ -9,19 +9,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "shm_grant.h"
 
 #define OFI_SHM_RING_DATA (64u << 10) /* bytes of packets with their headers, a power of two */
 
 /* The shared memory. The ends are in bytes since the beginning, so their difference is the fill. */
 struct ofi_shm_ring_map {
 	uint64_t token[2];
+	uint64_t at; /* where the process that made it has the token in its memory */
 	uint64_t written __attribute__((aligned(64))); /* by the writer */
-	uint32_t writer_ended; /* the writer has taken back the memory of its messages */
-	uint64_t read __attribute__((aligned(64))); /* by the reader */
+	uint64_t read __attribute__((aligned(64)));    /* by the reader */
 	/* The reader may sleep: the writer wakes it. */
 	uint32_t reader_sleeps __attribute__((aligned(64)));
 	/* The end of the packet for which the writer waits: the reader wakes it. 0: none. */
 	uint64_t writer_waits __attribute__((aligned(64)));
+	/* What the writer may copy from the memory of the process that made it, the reader. */
+	struct ofi_shm_grant grants[OFI_SHM_GRANTS] __attribute__((aligned(64)));
 	uint8_t data[OFI_SHM_RING_DATA] __attribute__((aligned(64)));
 };
 
@@ -65,11 +68,6 @@ bool ofi_shm_ring_must_wake_reader(struct ofi_shm_ring_tx *tx);
  * ring again after it.
  */
 void ofi_shm_ring_wait(struct ofi_shm_ring_tx *tx, uint64_t end);
-
-/* Tells the reader that nothing of the writer's memory may be used any more. */
-void ofi_shm_ring_end_writer(struct ofi_shm_ring_tx *tx);
-/* Returns true if the writer has said so: what was copied from its memory is not valid. */
-bool ofi_shm_ring_has_ended(const struct ofi_shm_ring_rx *rx);
 
 /* Returns the end of what the writer has written. */
 uint64_t ofi_shm_ring_written(const struct ofi_shm_ring_rx *rx);

@@ -44,6 +44,8 @@ enum ofi_rdm_proto_access {
  * not be registered.
  */
 #define OFI_RDM_PROTO_COPIED (1ULL << 63)
+/* At most so many bytes are copied in one call, which holds the endpoint's lock. */
+#define OFI_RDM_PROTO_COPY ((size_t)256 << 10)
 
 /* Registered memory. */
 struct ofi_rdm_proto_mr {

@@ -22,7 +22,7 @@ static struct vrb_rdm_rx_buf buffers[2];
 static uint8_t device_bytes[LEN], buffer_bytes[2][SIZE];
 static struct vrb_rdm_slot slots[4], *sent_slot;
 static enum ibv_wc_status wake_status;
-static int device_has, wakes_done, starvations, woken, failures, refused;
+static int device_has, wakes_done, starvations, woken, failures, refused, pending;
 
 static void no_damage(struct vrb_rc_conn *damaged)
 {
@@ -80,6 +80,12 @@ static int count_wake(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send
 	return 0;
 }
 
+static void count_pending(struct ofi_rdm_ep *ep)
+{
+	assert_ptr_equal(ep, &rc.rdm);
+	pending++;
+}
+
 static inline void give_buffer(int i)
 {
 	struct vrb_rdm_rx_buf *buffer = &buffers[i];
@@ -93,7 +99,8 @@ static inline void give_buffer(int i)
 
 static int begin(void **state)
 {
-	static const struct vrb_shm_calls calls = { no_damage, count_failure, count_starvation };
+	static const struct vrb_shm_calls calls = { no_damage, count_failure, count_starvation,
+						    count_pending };
 	static struct ibv_context context;
 	static struct ibv_cq cq = { .context = &context };
 	static struct ibv_qp qp = { .context = &context };
@@ -130,7 +137,7 @@ static int begin(void **state)
 	vrb_shm_set_awake(&shm, true);
 	from_device.sge.addr = (uintptr_t)device_bytes;
 	sent_slot = NULL;
-	device_has = wakes_done = starvations = woken = failures = refused = 0;
+	device_has = wakes_done = starvations = woken = failures = refused = pending = 0;
 	wake_status = IBV_WC_SUCCESS;
 	return 0;
 }

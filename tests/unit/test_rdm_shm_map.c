@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -146,12 +147,25 @@ static void test_shrinks(void **state)
 	close(own);
 }
 
+/* A file beyond the limit of the process would be its end, by SIGXFSZ. */
+static void test_file_limit(void **state)
+{
+	struct vrb_shm_place place;
+	struct rlimit most;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &most), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ SIZE - 1, most.rlim_max }), 0);
+	assert_null(vrb_shm_create(SIZE, &place));
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &most), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_found),	    cmocka_unit_test(test_sealed),
 		cmocka_unit_test(test_wrong_place), cmocka_unit_test(test_other_files),
-		cmocka_unit_test(test_shrinks),
+		cmocka_unit_test(test_shrinks),	    cmocka_unit_test(test_file_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -317,12 +317,35 @@ static void order_without_buffers(void **state)
 	assert_ptr_equal(vrb_rdm_rx_of(&wc[2]), &from_device);
 }
 
+/* The device reports nothing of what another thread sends or copies while one sleeps. */
+static void sleeper_is_told_of_completions(void **state)
+{
+	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_RDMA_READ, .send_flags = VRB_SHM_COPIED };
+	struct ibv_wc wc[ROOM];
+
+	(void)state;
+	conn.slots = slots;
+	conn.mask = 3;
+	vrb_shm_arm(&rc.rdm);
+	assert_int_equal(vrb_shm_poll_cq(&all.cq, ROOM, wc), 0);
+	assert_int_equal(vrb_shm_post_send(&shm.qp, &wr, &bad), 0);
+	conn.head++;
+	assert_int_equal(pending, 1);
+	assert_int_equal(vrb_shm_poll_cq(&all.cq, ROOM, wc), 1);
+	conn.tail++;
+	/* Nobody sleeps any more. */
+	assert_int_equal(vrb_shm_post_send(&shm.qp, &wr, &bad), 0);
+	conn.head++;
+	assert_int_equal(pending, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(ring_before_device, begin),
 		cmocka_unit_test_setup(end_behind_ring, begin),
 		cmocka_unit_test_setup(nobody_is_woken_at_the_end, begin),
+		cmocka_unit_test_setup(sleeper_is_told_of_completions, begin),
 		cmocka_unit_test_setup(no_completion_outlives_its_connection, begin),
 		cmocka_unit_test_setup(due_wake_is_posted, begin),
 		cmocka_unit_test_setup(refused_wake_is_tried_again, begin),

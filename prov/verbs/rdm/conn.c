@@ -87,10 +87,17 @@ static void schedule_tick(struct ofi_rdm_ep *ep, bool soon)
 		vrb_rdm_conn_wake(ep, next - now);
 }
 
+static void poll_soon(struct ofi_rdm_ep *ep)
+{
+	if (!ep->closing)
+		vrb_rdm_conn_wake(ep, 0);
+}
+
 static const struct vrb_shm_calls shm_calls = {
 	.damaged = vrb_rdm_conn_damaged,
 	.failed = vrb_rdm_conn_wake_failed,
 	.starved = vrb_rdm_conn_retry_receives,
+	.pending = poll_soon,
 };
 
 /* peer->next is up and nothing is being flushed: it becomes the connection for sending. */

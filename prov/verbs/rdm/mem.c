@@ -201,16 +201,12 @@ static int reg_device(struct ofi_rdm_ep *ep, const struct iovec *iov,
 	return 0;
 }
 
-static bool is_copied(const struct vrb_rc_conn *conn)
-{
-	return conn && conn->shm && vrb_shm_is_copied(conn);
-}
-
 int vrb_rdm_mem_reg(struct ofi_rdm_proto_peer *proto_peer, const struct iovec *iov,
 		    enum ofi_rdm_proto_access access, struct ofi_rdm_proto_mr *mr)
 {
 	bool written = access == OFI_RDM_PROTO_DESTINATION || access == OFI_RDM_PROTO_PEER_WRITES;
 	struct ofi_rdm_peer *peer = peer_of(proto_peer);
+	struct vrb_rc_conn *conn = vrb_rc_peer(peer)->conn;
 	const struct ofi_hmem *hmem = ofi_hmem_at(peer->ep->hmem, iov->iov_base);
 
 	*mr = (struct ofi_rdm_proto_mr){ 0 };
@@ -218,9 +214,10 @@ int vrb_rdm_mem_reg(struct ofi_rdm_proto_peer *proto_peer, const struct iovec *i
 		return reg_device(peer->ep, iov, access, hmem, mr);
 	if (access < OFI_RDM_PROTO_PEER_READS)
 		return reg_cached(peer->ep, iov, written ? IBV_ACCESS_LOCAL_WRITE : 0, mr);
-	if (access == OFI_RDM_PROTO_PEER_READS && is_copied(vrb_rc_peer(peer)->conn)) {
-		mr->rkey = OFI_RDM_PROTO_COPIED;
-		return 0;
+	if (access == OFI_RDM_PROTO_PEER_READS && conn && conn->shm) {
+		mr->rkey = vrb_shm_grant(conn, iov);
+		if (mr->rkey)
+			return 0;
 	}
 	if (has_windows(peer) && !reg_window(peer, iov, written, mr))
 		return 0;
@@ -280,6 +277,8 @@ static void put_window(struct ofi_rdm_peer *peer, struct vrb_rdm_window *window)
 
 void vrb_rdm_mem_dereg(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr)
 {
+	if (ofi_unlikely(mr->rkey & OFI_RDM_PROTO_COPIED))
+		vrb_shm_revoke(vrb_rc_peer(peer_of(peer))->conn, mr->rkey);
 	if (mr->window)
 		put_window(peer_of(peer), mr->grant);
 	else if (mr->grant)

@@ -164,12 +164,12 @@ static int post_rdma(struct ofi_rdm_peer *peer, struct vrb_rdm_fast_rma *rma, vo
 
 /* Copies from the memory of a process on this host. The completion follows as of any other read. */
 static OFI_OUTLINE int read_copied(struct ofi_rdm_proto_in *in, void *addr, size_t len,
-				   uint64_t remote)
+				   uint64_t remote, uint64_t key)
 {
 	struct ofi_rdm_peer *peer = peer_of(in->peer);
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_READ, .send_flags = VRB_SHM_COPIED };
 	struct vrb_rc_conn *conn = vrb_rc_peer(peer)->conn;
-	int ret = vrb_shm_copy(conn, addr, len, remote);
+	int ret = vrb_shm_copy(conn, addr, len, remote, key);
 
 	return ret ? ret
 		   : retry(peer, vrb_rc_conn_post(conn, &wr, slot_kind(VRB_RDM_READ), in, NULL));
@@ -181,7 +181,7 @@ static int rc_read(struct ofi_rdm_proto_in *in, void *addr, const struct ofi_rdm
 	struct ofi_rdm_peer *peer = peer_of(in->peer);
 
 	if (ofi_unlikely(rkey & OFI_RDM_PROTO_COPIED))
-		return read_copied(in, addr, len, remote);
+		return read_copied(in, addr, len, remote, rkey);
 	return post_rdma(peer, &vrb_rc(peer->ep)->read, addr, mr, len, remote, rkey,
 			 slot_kind(VRB_RDM_READ), in);
 }

@@ -22,25 +22,32 @@ bool vrb_shm_is_possible(const struct ofi_rdm_ep *ep)
 	return vrb_params.shm && !vrb_rc_domain(ep)->ud;
 }
 
-bool vrb_shm_is_near(const struct vrb_rc_conn *conn)
+/*
+ * The kernel sends to an address of this host from that address. Binding to it proves less: it
+ * works with any address if net.ipv4.ip_nonlocal_bind is 1.
+ */
+static bool is_here(const struct ofi_rdm_addr *addr)
 {
-	struct ofi_rdm_addr addr = conn->peer->addr;
-	bool v4 = addr.sa.sa_family == AF_INET;
-	int fd, ret;
+	bool v4 = addr->sa.sa_family == AF_INET;
+	struct ofi_rdm_addr from = { 0 };
+	socklen_t len = v4 ? sizeof(addr->in) : sizeof(addr->in6);
+	int fd = socket(addr->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool knows;
 
-	if (!vrb_shm_is_possible(conn->ep) || !conn->peer_shares || conn->mirror ||
-	    !vrb_rc_peer(conn->peer)->policy.order)
-		return false;
-	if (v4)
-		addr.in.sin_port = 0;
-	else
-		addr.in6.sin6_port = 0;
-	fd = socket(addr.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return false;
-	ret = bind(fd, &addr.sa, v4 ? sizeof(addr.in) : sizeof(addr.in6));
+	knows = !connect(fd, &addr->sa, len) && !getsockname(fd, &from.sa, &len);
 	close(fd);
-	return !ret;
+	if (!knows)
+		return false;
+	return v4 ? from.in.sin_addr.s_addr == addr->in.sin_addr.s_addr
+		  : !memcmp(&from.in6.sin6_addr, &addr->in6.sin6_addr, sizeof(struct in6_addr));
+}
+
+bool vrb_shm_is_near(const struct vrb_rc_conn *conn)
+{
+	return vrb_shm_is_possible(conn->ep) && conn->peer_shares && !conn->mirror &&
+	       vrb_rc_peer(conn->peer)->policy.order && is_here(&conn->peer->addr);
 }
 
 static struct vrb_shm *shm_new(struct ofi_rdm_ep *ep)
@@ -54,7 +61,6 @@ static struct vrb_shm *shm_new(struct ofi_rdm_ep *ep)
 		free(all);
 		return NULL;
 	}
-	all->bell->at = (uintptr_t)all->bell;
 	TAILQ_INIT(&all->pending);
 	TAILQ_INIT(&all->awake);
 	all->ep = ep;
@@ -173,6 +179,7 @@ static bool open_ring(struct vrb_shm_conn *shm, struct vrb_shm_place *place)
 	shm->fd = (int)place->fd;
 	if (number_ring(vrb_shm_of(shm), shm)) {
 		shm->rx.map = map;
+		map->at = (uintptr_t)map;
 		vrb_shm_set_awake(shm, true);
 		return true;
 	}
@@ -202,14 +209,13 @@ static void map_offer(struct vrb_shm_conn *shm, const struct offer *offer)
 	char text[OFI_ADDR_STRLEN];
 
 	shm->bell = ring ? vrb_shm_map(&offer->bell, sizeof(*shm->bell)) : NULL;
-	if (shm->bell) {
-		vrb_shm_try_copy(shm, &offer->bell);
-		start[2] = shm->copies;
-	}
+	if (shm->bell)
+		start[2] = vrb_shm_try_copy(shm, ring, &offer->ring);
 	if (shm->bell && !vrb_rc_conn_send(shm->conn, start, sizeof(start))) {
 		shm->to = offer->index;
 		shm->sent = 0;
 		shm->tx.map = ring;
+		shm->copies = start[2];
 		return;
 	}
 	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
@@ -236,7 +242,7 @@ static void take_offer(struct vrb_rc_conn *conn, const void *bytes, size_t len)
 static void take_start(struct vrb_shm_conn *shm, const uint8_t *bytes, size_t len)
 {
 	close_in(shm);
-	shm->is_copied = len > 2 && bytes[2];
+	shm->is_copied = shm->rx.map && len > 2 && bytes[2];
 }
 
 static bool is_kind(const void *bytes, size_t len, enum vrb_shm_kind kind)

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 struct ibv_wc;
+struct iovec;
 struct ofi_rdm_ep;
 struct vrb_rc_conn;
 struct vrb_shm;
@@ -34,6 +35,8 @@ struct vrb_shm_calls {
 	void (*failed)(struct vrb_rc_conn *conn, const struct ibv_wc *wc);
 	/* There is no buffer for a packet: the endpoint must be polled again. */
 	void (*starved)(struct ofi_rdm_ep *ep);
+	/* The same at once: a thread sleeps, and the device will not wake it for a completion. */
+	void (*pending)(struct ofi_rdm_ep *ep);
 };
 
 /* Returns true if connections of the endpoint can have shared memory. */
@@ -52,13 +55,19 @@ void vrb_shm_arm(struct ofi_rdm_ep *ep);
 /* Returns true if the device has nothing to send to a peer with shared memory. */
 bool vrb_shm_is_quiet(const struct vrb_rc_conn *conn);
 /*
- * Copies from the memory of the peer's process, in which it has granted a right to read. Returns 0
- * or -FI_E*; -FI_EOPNOTSUPP: this side cannot.
+ * Copies from the memory of the peer's process, to which the key grants a right. Returns 0 or
+ * -FI_E*; -FI_EOPNOTSUPP: the kernel does not let this process do that; -FI_ECONNRESET: there is no
+ * such right, or it has ended, or the process has.
  */
-int vrb_shm_copy(struct vrb_rc_conn *conn, void *addr, size_t len, uint64_t remote);
-/* Returns true if the peer copies from the memory of this process, without a registration. */
-bool vrb_shm_is_copied(const struct vrb_rc_conn *conn);
-/* The peer's right ends: what it copies from now on is not used. */
+int vrb_shm_copy(struct vrb_rc_conn *conn, void *addr, size_t len, uint64_t remote, uint64_t key);
+/*
+ * Grants the peer the right to copy the memory. Returns a key with OFI_RDM_PROTO_COPIED, or 0 if
+ * the peer cannot copy, or has too many rights.
+ */
+uint64_t vrb_shm_grant(struct vrb_rc_conn *conn, const struct iovec *iov);
+/* Ends the right: the peer does not use what it copies from now on. */
+void vrb_shm_revoke(struct vrb_rc_conn *conn, uint64_t key);
+/* Ends all rights of the peer. */
 void vrb_shm_end(struct vrb_rc_conn *conn);
 void vrb_shm_conn_close(struct vrb_rc_conn *conn);
 void vrb_shm_close(struct ofi_rdm_ep *ep);

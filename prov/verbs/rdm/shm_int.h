@@ -40,7 +40,6 @@ enum vrb_shm_kind {
  */
 struct vrb_shm_bell {
 	uint64_t token[2];
-	uint64_t at; /* its address in the endpoint's process */
 	uint64_t bells[VRB_SHM_WORDS] __attribute__((aligned(64)));
 };
 
@@ -61,9 +60,11 @@ struct vrb_shm_conn {
 	bool copies;	/* this side copies from the peer's memory */
 	bool is_copied; /* the peer copies from this side's memory */
 	struct {
-		uint64_t token_at, token[2];
+		uint64_t at, token[2]; /* of the ring that it made */
 		uint32_t pid;
-	} theirs; /* process */
+	} theirs;		       /* process */
+	uint32_t granted;	       /* a bit for each right of the peer */
+	uint64_t keys[OFI_SHM_GRANTS]; /* of these */
 
 	/* What is sent to the peer. */
 	struct ofi_shm_ring_tx tx; /* no map: only through the device */
@@ -94,6 +95,8 @@ struct vrb_shm {
 	uint32_t turn;		       /* index behind the ring that was looked at last */
 	uint32_t polls;		       /* so far */
 	uint32_t unasked;	       /* index of the ring that was last looked at unasked */
+	uint32_t grants_given;	       /* so far */
+	bool is_armed;		       /* a thread may sleep */
 	uint64_t ready[VRB_SHM_WORDS]; /* rings to be looked at */
 	bool has_held;
 	bool starved;	    /* a packet in a ring waits for a buffer */
@@ -118,8 +121,9 @@ static inline struct vrb_shm *vrb_shm_of(const struct vrb_shm_conn *shm)
 /* The calls behind the objects that stand for others (shm_post.c, shm_poll.c). */
 int vrb_shm_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int vrb_shm_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc);
-/* Finds out whether this side can copy from the memory of the process whose bell was mapped. */
-void vrb_shm_try_copy(struct vrb_shm_conn *shm, const struct vrb_shm_place *bell);
+/* Returns true if this side can copy from the memory of the process that made the ring. */
+bool vrb_shm_try_copy(struct vrb_shm_conn *shm, const struct ofi_shm_ring_map *ring,
+		      const struct vrb_shm_place *place);
 /* Posts a packet that wakes the peer, or notes that it is due. */
 void vrb_shm_wake(struct vrb_shm_conn *shm);
 void vrb_shm_set_awake(struct vrb_shm_conn *shm, bool awake);

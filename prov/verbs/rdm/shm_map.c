@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "shm_map.h"
@@ -46,10 +47,15 @@ static void *map_fd(int fd, size_t size)
 	return map == MAP_FAILED ? NULL : map;
 }
 
+/* A process that makes a file longer than its limit gets a signal. */
 static int create_fd(size_t size)
 {
-	int fd = memfd_create("weft", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct rlimit most;
+	int fd;
 
+	if (!getrlimit(RLIMIT_FSIZE, &most) && most.rlim_cur < size)
+		return -1;
+	fd = memfd_create("weft", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -1;
 	if (!ftruncate(fd, (off_t)size) && !fcntl(fd, F_ADD_SEALS, SEALS))

@@ -314,7 +314,7 @@ static void wait_for_room(struct vrb_shm_conn *shm)
 {
 	uint32_t seq = next_report(shm);
 
-	if (seq != shm->conn->head && is_in_ring(shm, seq))
+	if (seq != shm->conn->head && is_in_ring(shm, seq) && shm->tx.map)
 		ofi_shm_ring_wait(&shm->tx, shm->ends[seq & shm->conn->mask]);
 }
 
@@ -332,6 +332,7 @@ void vrb_shm_arm(struct ofi_rdm_ep *ep)
 	}
 	TAILQ_FOREACH (shm, &all->pending, pending)
 		wait_for_room(shm);
+	all->is_armed = true;
 }
 
 /* Returns the shared memory of the connection that the held completion is for, or NULL. */
@@ -419,6 +420,8 @@ int vrb_shm_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 			break;
 		hold_one(all);
 	}
+	if (n)
+		all->is_armed = false;
 	if (n == count && !all->goal.is_set)
 		all->turn_of = (all->turn_of + 1) % VRB_SHM_TURNS;
 	return n;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Sending through shared memory. */
 #include <errno.h>
+#include "src/ds/compiler.h"
 #include "shm_int.h"
 
 /* A packet larger than this goes through the device, so that several fit in the ring. */
@@ -68,12 +69,19 @@ static bool ring_is_usable(struct vrb_shm_conn *shm, uint32_t len)
 	       !ofi_shm_ring_sleeps(&shm->tx);
 }
 
+/* A thread that sleeps is waiting for completions of the device. */
 static void shm_enlist(struct vrb_shm_conn *shm)
 {
+	struct vrb_shm *all = vrb_shm_of(shm);
+
 	if (shm->is_pending)
 		return;
 	shm->is_pending = true;
-	TAILQ_INSERT_TAIL(&vrb_shm_of(shm)->pending, shm, pending);
+	TAILQ_INSERT_TAIL(&all->pending, shm, pending);
+	if (ofi_likely(!all->is_armed))
+		return;
+	all->is_armed = false;
+	all->calls->pending(all->ep);
 }
 
 void vrb_shm_wake(struct vrb_shm_conn *shm)
