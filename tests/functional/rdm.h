@@ -34,7 +34,7 @@ struct rdm_pair {
  * provider that WEFT_PROVIDER names, in its own format.
  */
 void rdm_hint_device(struct fi_info *hints);
-/* Returns the name of the transport that such endpoints use: rc, ud or srd. */
+/* Returns the name of the transport that such endpoints begin with: rc, ud or srd. */
 const char *rdm_transport(void);
 
 /* Deviations that a test wants; NULL and 0 mean none. */

@@ -38,6 +38,7 @@ struct vrb_domain {
 	bool rdm;	/* opened for reliable datagrams */
 	bool unordered; /* queue pairs complete their work requests in any order */
 	bool ud;	/* reliable datagrams go through unreliable ones; constant */
+	bool grows;	/* with ud: connections that carry much get queue pairs; constant */
 	struct vrb_mr_table table;
 	bool dead;		 /* the device is gone; atomic */
 	struct ofi_source async; /* the device's asynchronous events */

@@ -75,7 +75,8 @@ const struct ofi_param vrb_param_table[] = {
 	INT(rdm_rx_buffers, 512, 1, 32768,
 	    "Reliable datagrams: receive buffers that an endpoint keeps posted, for all peers together"),
 	STR_OR(rdm_transport, "rc",
-	       "Reliable datagrams: rc, a queue pair for each peer, or ud, one queue pair of unreliable datagrams for all peers; both ends must choose the same"),
+	       "Reliable datagrams: rc, a queue pair for each peer, ud, one queue pair of unreliable datagrams for all peers, or auto, "
+	       "which is ud, but connections that carry much get queue pairs; both ends must choose the same, or ud and auto"),
 	BOOL(shm, 1,
 	     "Reliable datagrams: processes of one user on one host exchange packets through shared memory, unless they sleep, and copy large messages from each other's memory"),
 	INT(max_conn, 0, 0, INT_MAX,

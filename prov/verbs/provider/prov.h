@@ -32,7 +32,7 @@ struct vrb_params {
 	int rdm_connect_timeout;   /* in ms */
 	int rdm_auto_progress;	   /* use a thread even without FI_PROGRESS_AUTO */
 	int rdm_rx_buffers;	   /* in the shared receive queue */
-	const char *rdm_transport; /* rc, ud; NULL: rc */
+	const char *rdm_transport; /* rc, ud, auto; NULL: rc */
 	int shm;		   /* packets to peers on the same host through memory */
 	int max_conn;		   /* per endpoint; 0: no limit */
 	int accept_rate;	   /* requests of unknown peers per host and second; 0: no limit */
@@ -50,10 +50,16 @@ struct vrb_params {
 
 extern struct vrb_params vrb_params;
 
+/* Returns true if reliable datagrams begin on unreliable ones, and get queue pairs when needed. */
+static inline bool vrb_rdm_wants_auto(void)
+{
+	return vrb_params.rdm_transport && !strcasecmp(vrb_params.rdm_transport, "auto");
+}
+
 /* Returns true if reliable datagrams with these attributes go through unreliable ones. */
 static inline bool vrb_rdm_wants_ud(const struct fi_info *info)
 {
-	return info->ep_attr->protocol == FI_PROTO_RXD ||
+	return info->ep_attr->protocol == FI_PROTO_RXD || vrb_rdm_wants_auto() ||
 	       (vrb_params.rdm_transport && !strcasecmp(vrb_params.rdm_transport, "ud"));
 }
 

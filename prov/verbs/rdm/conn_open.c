@@ -108,11 +108,18 @@ static int set_peers(struct ofi_rdm_ep *ep)
 	return -FI_EINVAL;
 }
 
+/* Where connections begin on datagrams, the limit is of those that get queue pairs. */
+static uint32_t conn_cap(const struct ofi_rdm_ep *ep)
+{
+	return vrb_params.max_conn && !vrb_rc_domain(ep)->grows ? (uint32_t)vrb_params.max_conn
+								: UINT32_MAX;
+}
+
 /* Returns the share of strangers in the queue pairs, or in FI_VERBS_MAX_CONN. */
 static uint32_t stranger_share(const struct ofi_rdm_ep *ep)
 {
-	uint32_t most = vrb_params.max_conn ? (uint32_t)vrb_params.max_conn
-					    : (uint32_t)vrb_rc_domain(ep)->attr.max_qp;
+	uint32_t cap = conn_cap(ep);
+	uint32_t most = cap < UINT32_MAX ? cap : (uint32_t)vrb_rc_domain(ep)->attr.max_qp;
 
 	return most > 4 ? most - most / 4 : most;
 }
@@ -121,7 +128,7 @@ static int open_conns(struct ofi_rdm_ep *ep)
 {
 	struct ofi_rdm_conn_params params = {
 		.window = WINDOW,
-		.cap = vrb_params.max_conn ? (uint32_t)vrb_params.max_conn : UINT32_MAX,
+		.cap = conn_cap(ep),
 		.strangers = stranger_share(ep),
 		.prove = vrb_rc(ep)->conns.secret ? PROVE_MS : 0,
 		.attempt = ATTEMPT_MS,

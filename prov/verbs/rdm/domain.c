@@ -40,12 +40,13 @@ static int set_transport(struct vrb_domain *domain)
 	const char *name = vrb_params.rdm_transport;
 
 	domain->ud = domain->unordered || vrb_rdm_wants_ud(domain->base.info);
+	domain->grows = !domain->unordered && vrb_rdm_wants_auto();
 	if (domain->ud)
 		vrb_mr_table_open(&domain->table);
 	if (!name || !strcasecmp(name, "rc") || domain->ud)
 		return 0;
 	return ofi_refuse(&vrb_prov, FI_LOG_DOMAIN, -FI_EINVAL,
-			  "fi_domain: FI_VERBS_RDM_TRANSPORT=%s is not valid; it takes rc or ud\n",
+			  "fi_domain: FI_VERBS_RDM_TRANSPORT=%s is not valid; it takes rc, ud or auto\n",
 			  name);
 }
 

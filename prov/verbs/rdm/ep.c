@@ -137,21 +137,24 @@ static void set_templates(struct ofi_rdm_ep *ep)
 static int set_inline(struct ofi_rdm_ep *ep)
 {
 	const char *what;
+	const struct vrb_domain *domain = vrb_rc_domain(ep);
 	uint32_t max;
 	int err;
 
 	/* The stand-in for a queue pair copies data that fit in the smallest packet. */
 	vrb_rc(ep)->inline_max = VRB_UD_INLINE;
-	if (vrb_rc_domain(ep)->ud)
+	if (domain->ud && !domain->grows)
 		return 0;
-	err = vrb_inline_max(vrb_rc_domain(ep)->ctx, IBV_QPT_RC, &what, &max);
-
+	err = vrb_inline_max(domain->ctx, IBV_QPT_RC, &what, &max);
 	if (err)
 		return ep_failed(what, err);
 	if (vrb_params.inline_size && max > (uint32_t)vrb_params.inline_size)
 		max = (uint32_t)vrb_params.inline_size;
-	vrb_rc(ep)->inline_max =
-		max > sizeof(struct ofi_rdm_wire_fast) ? max - sizeof(struct ofi_rdm_wire_fast) : 0;
+	max = max > sizeof(struct ofi_rdm_wire_fast)
+		      ? max - (uint32_t)sizeof(struct ofi_rdm_wire_fast)
+		      : 0;
+	if (!domain->ud || max < VRB_UD_INLINE)
+		vrb_rc(ep)->inline_max = max;
 	return 0;
 }
 

@@ -143,10 +143,12 @@ void vrb_rc_conn_destroy_qp(struct vrb_rc_conn *conn)
 	int err;
 
 	/* The stand-in for a queue pair is freed with the connection. */
-	if (conn->ud)
-		return;
-	err = conn->qp ? ibv_destroy_qp(conn->qp) : 0;
-	conn->qp = NULL;
+	if (conn->ud) {
+		err = vrb_ud_conn_destroy_qp(conn);
+	} else {
+		err = conn->qp ? ibv_destroy_qp(conn->qp) : 0;
+		conn->qp = NULL;
+	}
 	if (err)
 		conn_failed("ibv_destroy_qp", err);
 }
@@ -280,9 +282,7 @@ bool vrb_rc_conn_break(struct vrb_rc_conn *conn)
 		.send_flags = IBV_SEND_SIGNALED,
 	};
 
-	if (conn->ud)
-		vrb_ud_conn_flush(conn);
-	else if (ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE))
+	if (conn->ud ? !vrb_ud_conn_flush(conn) : ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE) != 0)
 		return false;
 	return !ibv_post_send(conn->qp, &wr, &bad);
 }
@@ -295,10 +295,11 @@ void vrb_rc_conn_drop_rights(struct vrb_rc_conn *conn)
 
 void vrb_rc_conn_halt(struct vrb_rc_conn *conn, uint64_t now)
 {
+	struct ibv_qp *qp = conn->ud ? vrb_ud_conn_qp(conn) : conn->qp;
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
 	conn->linger = now + LINGER_MS;
-	if (conn->qp && conn->takes && ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE))
+	if (qp && conn->takes && ibv_modify_qp(qp, &attr, IBV_QP_STATE))
 		conn->linger = now;
 }
 

@@ -61,10 +61,10 @@ static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
 	struct vrb_ud *all = srq->srq_context;
 
 	(void)bad;
-	*all->recvs_end = wr;
-	while (wr->next)
-		wr = wr->next;
-	all->recvs_end = &wr->next;
+	if (all->rcs.srq)
+		wr = vrb_ud_rc_post_recvs(all, wr);
+	for (; wr; wr = wr->next)
+		vrb_ud_recv_add(all, wr);
 	return 0;
 }
 
@@ -170,8 +170,9 @@ static int open_messages(struct vrb_ud *all)
 	while (size < 4 * vrb_rc(all->ep)->rx.depth)
 		size *= 2;
 	all->messages = calloc(size, sizeof(*all->messages));
+	all->recvs = calloc(size, sizeof(*all->recvs));
 	all->message_mask = size - 1;
-	return all->messages ? 0 : -FI_ENOMEM;
+	return all->messages && all->recvs ? 0 : -FI_ENOMEM;
 }
 
 static void stand_in(struct vrb_ud *all)
@@ -208,7 +209,6 @@ static struct vrb_ud *ud_new(struct ofi_rdm_ep *ep, const struct vrb_ud_calls *c
 	all->ep = ep;
 	all->calls = calls;
 	all->next = OFI_RDM_ACK_NEVER;
-	all->recvs_end = &all->recvs;
 	STAILQ_INIT(&all->free_wrs);
 	TAILQ_INIT(&all->busy);
 	TAILQ_INIT(&all->done);
@@ -272,6 +272,7 @@ int vrb_ud_open(struct ofi_rdm_ep *ep, const struct vrb_ud_calls *calls)
 		return ret;
 	}
 	stand_in(all);
+	vrb_ud_rc_init(all);
 	if (all->key)
 		calls->wake(ep, 0);
 	return 0;
@@ -284,7 +285,8 @@ static void drain(struct vrb_ud *all)
 	struct ibv_wc wc;
 
 	while (all->qp && all->sq_tail < all->sq_reports && ofi_now_ms() < until)
-		if (ibv_poll_cq(vrb_rc(all->ep)->cq, 1, &wc) > 0 && wc.wr_id & 1)
+		if (ibv_poll_cq(vrb_rc(all->ep)->cq, 1, &wc) > 0 && !vrb_ud_rc_is(all, &wc) &&
+		    wc.wr_id & 1)
 			vrb_ud_sent(all, wc.wr_id >> 1);
 }
 
@@ -301,6 +303,7 @@ void vrb_ud_close(struct ofi_rdm_ep *ep)
 	drain(all);
 	if (all->qp)
 		ibv_destroy_qp(all->qp);
+	vrb_ud_rc_fini(all);
 	vrb_ud_refused_free(all);
 	vrb_ud_paths_free(all);
 	if (all->mr)
@@ -314,6 +317,7 @@ void vrb_ud_close(struct ofi_rdm_ep *ep)
 	}
 	free(all->rxs);
 	free(all->messages);
+	free(all->recvs);
 	free(all);
 }
 
@@ -386,6 +390,7 @@ void vrb_ud_conn_close(struct vrb_rc_conn *conn)
 	free(ud->letter);
 	vrb_ud_drop_sent(ud);
 	vrb_ud_drop_received(ud);
+	vrb_ud_rc_close(ud);
 	while ((wr = STAILQ_FIRST(&ud->wrs))) {
 		STAILQ_REMOVE_HEAD(&ud->wrs, link);
 		vrb_ud_wr_free(ud, wr);
@@ -407,9 +412,10 @@ void vrb_ud_conn_end(struct vrb_rc_conn *conn)
 	conn->ud->over = true;
 }
 
-void vrb_ud_conn_flush(struct vrb_rc_conn *conn)
+bool vrb_ud_conn_flush(struct vrb_rc_conn *conn)
 {
 	vrb_ud_fail(conn->ud, IBV_WC_WR_FLUSH_ERR);
+	return vrb_ud_rc_flush(conn->ud);
 }
 
 void vrb_ud_conn_heard(struct vrb_rc_conn *conn)
@@ -432,7 +438,9 @@ int vrb_ud_conn_start(struct vrb_rc_conn *conn)
 
 bool vrb_ud_conn_quiet(const struct vrb_rc_conn *conn)
 {
-	return !conn->ud->turn && !conn->ud->flying && !conn->ud->reads;
+	const struct vrb_ud_conn *ud = conn->ud;
+
+	return !ud->turn && !ud->flying && !ud->reads && (!ud->rc || vrb_rc_conn_idle(conn));
 }
 
 bool vrb_ud_is_start(const void *bytes, size_t len)

@@ -57,10 +57,17 @@ void vrb_ud_close(struct ofi_rdm_ep *ep);
 /* Gives the connection what stands for its queue pair. Returns 0 or -FI_E*. */
 int vrb_ud_conn_open(struct vrb_rc_conn *conn);
 void vrb_ud_conn_close(struct vrb_rc_conn *conn);
+/* Returns the reliable queue pair that the connection has got, or NULL. */
+struct ibv_qp *vrb_ud_conn_qp(const struct vrb_rc_conn *conn);
+/* Destroys it. Called without the endpoint's lock. */
+int vrb_ud_conn_destroy_qp(struct vrb_rc_conn *conn);
 /* Tells the peer that the connection has ended. */
 void vrb_ud_conn_end(struct vrb_rc_conn *conn);
-/* Everything posted completes with errors; what is posted from now on, too. */
-void vrb_ud_conn_flush(struct vrb_rc_conn *conn);
+/*
+ * Everything posted completes with errors; what is posted from now on, too. Returns false if that
+ * may not happen.
+ */
+bool vrb_ud_conn_flush(struct vrb_rc_conn *conn);
 /* The peer's host, or its process, is there: waiting goes on. */
 void vrb_ud_conn_heard(struct vrb_rc_conn *conn);
 /* The peer's process does not exist any more. */

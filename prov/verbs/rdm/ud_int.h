@@ -33,6 +33,7 @@ enum {
 	/* Refusals of packets to unknown connections: so many in so many us. */
 	VRB_UD_REFUSALS = 32,
 	VRB_UD_REFUSAL_US = 8000,
+	VRB_UD_RC_BUCKETS = 64,
 };
 
 struct vrb_ud_wr;
@@ -92,6 +93,20 @@ struct vrb_ud_letter {
 	uint8_t data[UINT8_MAX];
 };
 
+/* The reliable queue pair of a connection that carries much. */
+struct vrb_ud_rc {
+	struct ibv_qp *qp; /* NULL: it is destroyed */
+	struct vrb_ud_conn *ud;
+	struct vrb_ud_rc *next; /* in all->rcs.by_qp */
+	uint32_t number, psn;	/* our queue pair's number and first PSN */
+	bool announced;		/* the peer was told both */
+	bool connected;		/* it is in RTS */
+	bool used;		/* whatever is posted goes through it */
+	uint32_t waits;		/* work requests that went by datagrams since it is connected */
+	/* Messages behind some that wait for a buffer; their lengths are in rx->len. */
+	struct vrb_rdm_early held;
+};
+
 struct vrb_ud_conn {
 	struct ibv_qp qp; /* stands for the connection's queue pair */
 	struct vrb_rc_conn *conn;
@@ -133,6 +148,15 @@ struct vrb_ud_conn {
 	uint32_t part_len;
 	TAILQ_ENTRY(vrb_ud_conn) busy, done, failing, stalling, prompt;
 	bool is_stalled, is_prompt;
+	bool rc_due;	       /* VRB_UD_QP is to be sent */
+	bool rc_met;	       /* that of the peer has arrived */
+	bool rc_closed;	       /* the connection gets no reliable queue pair */
+	uint32_t traffic;      /* what the work requests are worth that were posted */
+	struct vrb_ud_rc *rc;  /* NULL: none */
+	struct {
+		uint32_t number, psn, reads;
+		enum ibv_mtu mtu;
+	} rc_peer; /* the peer's queue pair */
 };
 
 TAILQ_HEAD(vrb_ud_conns, vrb_ud_conn);
@@ -174,9 +198,12 @@ struct vrb_ud {
 	struct vrb_ud_rx *rxs;
 	struct ibv_recv_wr *repost;
 
-	/* The receives that the transport has posted to the SRQ, in order. */
-	struct ibv_recv_wr *recvs, **recvs_end;
-	/* A ring of messages that have arrived, one for each buffer at most. */
+	/*
+	 * Rings with a place for each buffer at least: the receives that the transport has posted
+	 * to the SRQ, in order, and the messages that have arrived.
+	 */
+	struct vrb_rdm_rx **recvs;
+	uint32_t recv_head, recv_tail;
 	struct vrb_ud_message *messages;
 	uint32_t message_mask, message_head, message_tail;
 
@@ -198,11 +225,36 @@ struct vrb_ud {
 		uint64_t index;	    /* the last packet in the send queue that uses it */
 	} refused;
 	void *paths; /* tree of address handles */
+	/* Reliable queue pairs of connections that carry much (FI_VERBS_RDM_TRANSPORT=auto). */
+	struct {
+		bool wanted;
+		struct ibv_srq *srq; /* created with the first of them */
+		uint32_t share;	     /* receives that are to be in the SRQ */
+		uint32_t in_srq;     /* receives in it, as far as known */
+		uint32_t count, most;
+		uint32_t cq_size, room; /* of the device's CQ, and how much of it is left */
+		struct vrb_ud_rc *by_qp[VRB_UD_RC_BUCKETS];
+	} rcs;
 };
 
 static inline struct vrb_ud *vrb_ud_of(const struct vrb_ud_conn *ud)
 {
 	return vrb_rc(ud->conn->ep)->ud;
+}
+
+/* Appends a receive that the transport has posted. */
+static inline void vrb_ud_recv_add(struct vrb_ud *all, const struct ibv_recv_wr *wr)
+{
+	all->recvs[all->recv_head++ & all->message_mask] =
+		(struct vrb_rdm_rx *)(uintptr_t)(wr->wr_id & ~(uint64_t)VRB_RDM_RX_BIT);
+}
+
+/* Appends a message that has arrived. */
+static inline void vrb_ud_report(struct vrb_ud *all, struct vrb_rdm_rx *rx, uint32_t len,
+				 uint32_t number)
+{
+	all->messages[all->message_head++ & all->message_mask] =
+		(struct vrb_ud_message){ rx, len, number };
 }
 
 uint64_t vrb_ud_clock(void);
@@ -290,6 +342,36 @@ void vrb_ud_refused_free(struct vrb_ud *all);
 int vrb_ud_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc);
 /* Returns receives to the device. */
 void vrb_ud_repost(struct vrb_ud *all);
+
+/* Reliable queue pairs (ud_rc.c). */
+void vrb_ud_rc_init(struct vrb_ud *all);
+void vrb_ud_rc_fini(struct vrb_ud *all);
+/*
+ * Called for each work request that is posted, if such queue pairs are wanted. Returns true with
+ * the result of posting it, or with an error; false if it goes by datagrams.
+ */
+bool vrb_ud_rc_post(struct vrb_ud_conn *ud, struct ibv_send_wr *wr, struct ibv_send_wr **bad,
+		    int *err);
+/* Fills in VRB_UD_QP, which is sent now. */
+void vrb_ud_rc_describe(struct vrb_ud_conn *ud, struct vrb_ud_packet *packet);
+/* Handles that of the peer. */
+void vrb_ud_rc_met(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet);
+/* Posts receives to the device's SRQ, and returns those for which there is no place. */
+struct ibv_recv_wr *vrb_ud_rc_post_recvs(struct vrb_ud *all, struct ibv_recv_wr *wr);
+/* Takes a completion of such a queue pair. Returns 1 if it is to be reported as *out, else 0. */
+int vrb_ud_rc_take(struct vrb_ud *all, const struct ibv_wc *wc, struct ibv_wc *out);
+/* Nothing waits for a buffer any more. */
+void vrb_ud_rc_release(struct vrb_ud_conn *ud);
+/* Everything posted to it completes with errors. Returns false if that may not happen. */
+bool vrb_ud_rc_flush(struct vrb_ud_conn *ud);
+/* Frees what the connection has of it. */
+void vrb_ud_rc_close(struct vrb_ud_conn *ud);
+
+/* Returns true for a completion of such a queue pair. */
+static inline bool vrb_ud_rc_is(const struct vrb_ud *all, const struct ibv_wc *wc)
+{
+	return all->rcs.srq && wc->qp_num != all->qp->qp_num;
+}
 
 /* Paths (ud_path.c). */
 const struct vrb_ah *vrb_ud_path_get(struct vrb_ud *all, const struct ibv_ah_attr *attr);

@@ -165,17 +165,24 @@ static void packet_left(struct vrb_ud *all, const struct ibv_wc *wc)
 	vrb_ud_sent(all, wc->wr_id >> 1);
 }
 
-static int poll_device(struct vrb_ud *all)
+/*
+ * Returns the number of the device's completions. Those of work requests of the transport go to
+ * `out`, and their number is added to *done.
+ */
+static int poll_device(struct vrb_ud *all, int count, struct ibv_wc *out, int *done)
 {
+	int most = all->rcs.srq && count - *done < BATCH ? count - *done : BATCH;
 	struct ibv_wc wc[BATCH];
-	int i, n = ibv_poll_cq(vrb_rc(all->ep)->cq, BATCH, wc);
+	int i, n = ibv_poll_cq(vrb_rc(all->ep)->cq, most, wc);
 
 	if (n > 0 || !TAILQ_EMPTY(&all->busy)) {
 		all->polled = all->last;
 		all->last = all->now = vrb_ud_clock();
 	}
 	for (i = 0; i < n; i++) {
-		if (wc[i].wr_id & 1)
+		if (vrb_ud_rc_is(all, &wc[i]))
+			*done += vrb_ud_rc_take(all, &wc[i], out + *done);
+		else if (wc[i].wr_id & 1)
 			packet_left(all, &wc[i]);
 		else
 			vrb_ud_arrived(all, &wc[i]);
@@ -192,7 +199,7 @@ int vrb_ud_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 	do {
 		if (n == count)
 			return n;
-		some = poll_device(all);
+		some = poll_device(all, count, wc, &n);
 		if (!TAILQ_EMPTY(&all->stalled))
 			vrb_ud_unstall(all);
 		if (!TAILQ_EMPTY(&all->busy) && (all->now >= all->next || all->short_of_room))

@@ -13,6 +13,7 @@
 #include "prov/verbs/provider/mr_table.h"
 #include "prov/verbs/provider/prov.h"
 #include "ud_int.h"
+#include "ud_sge.h"
 
 static void rx_put(struct vrb_ud *all, struct vrb_ud_rx *rx)
 {
@@ -61,19 +62,15 @@ void vrb_ud_violated(struct vrb_ud_conn *ud, enum vrb_ud_reason reason)
 /* Takes the next of the transport's receive buffers. */
 static struct vrb_rdm_rx *take_recv(struct vrb_ud *all)
 {
-	struct ibv_recv_wr *wr = all->recvs;
-
-	if (!wr)
-		return NULL;
-	all->recvs = wr->next;
-	if (!all->recvs)
-		all->recvs_end = &all->recvs;
-	return (struct vrb_rdm_rx *)(uintptr_t)(wr->wr_id & ~(uint64_t)VRB_RDM_RX_BIT);
+	return all->recv_tail == all->recv_head
+		       ? NULL
+		       : all->recvs[all->recv_tail++ & all->message_mask];
 }
 
 static bool lacks_buffer(const struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 {
-	return packet->kind == VRB_UD_SEND && !ud->part && !vrb_ud_of(ud)->recvs;
+	return packet->kind == VRB_UD_SEND && !ud->part &&
+	       vrb_ud_of(ud)->recv_tail == vrb_ud_of(ud)->recv_head;
 }
 
 static void ack_now(struct vrb_ud_conn *ud)
@@ -110,8 +107,7 @@ static void take_part(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet
 	ud->part_len += (uint32_t)packet->len;
 	if (!packet->last)
 		return;
-	all->messages[all->message_head++ & all->message_mask] =
-		(struct vrb_ud_message){ ud->part, ud->part_len, ud->conn->qp_num };
+	vrb_ud_report(all, ud->part, ud->part_len, ud->conn->qp_num);
 	ud->part = NULL;
 	ack_soon(ud);
 }
@@ -164,24 +160,6 @@ static void take_read(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet
 	ud->job_count++;
 }
 
-static void scatter(const struct vrb_ud_wr *wr, uint64_t to, const uint8_t *from, size_t len)
-{
-	size_t take;
-	int i;
-
-	for (i = 0; i < wr->num_sge && len; i++) {
-		if (to >= wr->sge[i].length) {
-			to -= wr->sge[i].length;
-			continue;
-		}
-		take = wr->sge[i].length - to < len ? wr->sge[i].length - to : len;
-		memcpy((uint8_t *)(uintptr_t)wr->sge[i].addr + to, from, take);
-		from += take;
-		len -= take;
-		to = 0;
-	}
-}
-
 static void take_data(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 {
 	struct vrb_ud_wr *wr;
@@ -193,7 +171,7 @@ static void take_data(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet
 		vrb_ud_violated(ud, VRB_UD_BROKEN);
 		return;
 	}
-	scatter(wr, wr->got, packet->payload, packet->len);
+	vrb_ud_scatter(wr, wr->got, packet->payload, packet->len);
 	wr->got += (uint32_t)packet->len;
 	vrb_ud_wr_done(ud, wr);
 }
@@ -215,9 +193,19 @@ static void handle(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 	case VRB_UD_DATA:
 		take_data(ud, packet);
 		break;
+	case VRB_UD_QP:
+		vrb_ud_rc_met(ud, packet);
+		break;
 	default:
 		break;
 	}
+}
+
+/* A peer whose packet about its queue pair is acknowledged may rely on it. */
+static bool must_wait(const struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
+{
+	return !ud->reason && packet->kind != VRB_UD_QP &&
+	       (ud->is_stalled || lacks_buffer(ud, packet));
 }
 
 /* Handles a packet whose turn has come, or lets it wait for a buffer with those behind it. */
@@ -225,7 +213,7 @@ static void deliver(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
 
-	if (!ud->reason && (ud->is_stalled || lacks_buffer(ud, &rx->packet))) {
+	if (must_wait(ud, &rx->packet)) {
 		STAILQ_INSERT_TAIL(&ud->stalled, rx, stalled);
 		if (!ud->is_stalled)
 			TAILQ_INSERT_TAIL(&all->stalled, ud, stalling);
@@ -250,6 +238,7 @@ static void unstall(struct vrb_ud_conn *ud)
 		return;
 	ud->is_stalled = false;
 	TAILQ_REMOVE(&vrb_ud_of(ud)->stalled, ud, stalling);
+	vrb_ud_rc_release(ud);
 	if (ud->end_err)
 		vrb_ud_tell(ud, ud->end_err);
 	vrb_ud_pump(ud);
@@ -270,7 +259,6 @@ void vrb_ud_drop_received(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
 	struct ofi_rdm_seq_node *node, *next;
-	struct ibv_recv_wr *wr;
 	struct vrb_ud_rx *rx;
 
 	for (node = ofi_rdm_seq_begin(&ud->in, 0, 0); node; node = next) {
@@ -284,13 +272,8 @@ void vrb_ud_drop_received(struct vrb_ud_conn *ud)
 	if (ud->is_stalled)
 		TAILQ_REMOVE(&all->stalled, ud, stalling);
 	ud->is_stalled = false;
-	if (!ud->part)
-		return;
-	wr = &((struct vrb_rdm_rx_buf *)ud->part)->wr;
-	wr->next = all->recvs;
-	if (!all->recvs)
-		all->recvs_end = &wr->next;
-	all->recvs = wr;
+	if (ud->part)
+		all->recvs[--all->recv_tail & all->message_mask] = ud->part;
 	ud->part = NULL;
 }
 

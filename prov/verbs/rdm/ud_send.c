@@ -10,6 +10,7 @@
 #include "prov/verbs/dgram/ud_name.h"
 #include "prov/verbs/provider/mr_table.h"
 #include "ud_int.h"
+#include "ud_sge.h"
 
 #define RESERVE	     32u /* of the device's send queue, for packets without a number */
 #define SIGNAL_EVERY 16u
@@ -202,25 +203,6 @@ void vrb_ud_send_ack(struct vrb_ud_conn *ud)
 	vrb_ud_send_bare(ud, VRB_UD_ACK, 0);
 }
 
-/* Copies a part of what a work request sends. */
-static void gather(const struct vrb_ud_wr *wr, uint32_t from, uint32_t len, uint8_t *to)
-{
-	uint32_t take;
-	int i;
-
-	for (i = 0; i < wr->num_sge && len; i++) {
-		if (from >= wr->sge[i].length) {
-			from -= wr->sge[i].length;
-			continue;
-		}
-		take = wr->sge[i].length - from < len ? wr->sge[i].length - from : len;
-		memcpy(to, (const uint8_t *)(uintptr_t)wr->sge[i].addr + from, take);
-		to += take;
-		len -= take;
-		from = 0;
-	}
-}
-
 /* Returns true for a write that is the only one under way: somebody may wait for its completion. */
 static bool is_alone(const struct vrb_ud_conn *ud, const struct vrb_ud_wr *wr)
 {
@@ -249,7 +231,7 @@ static struct vrb_ud_tx *pack(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
 		len = 0;
 	}
 	head = vrb_ud_build(tx->bytes, &packet);
-	gather(wr, wr->sent, len, tx->bytes + head);
+	vrb_ud_gather(wr, wr->sent, len, tx->bytes + head);
 	tx->len = (uint32_t)head + len;
 	wr->sent = wr->kind == VRB_UD_READ ? wr->len : wr->sent + len;
 	return tx;
@@ -316,9 +298,25 @@ static bool send_job(struct vrb_ud_conn *ud)
 	return true;
 }
 
+/* Tells the peer which queue pair the connection has, or that it has none. */
+static bool send_qp(struct vrb_ud_conn *ud)
+{
+	struct vrb_ud_packet packet = packet_to(ud, VRB_UD_QP);
+	struct vrb_ud_tx *tx = tx_new(vrb_ud_of(ud));
+
+	if (!tx) {
+		vrb_ud_of(ud)->short_of_room = true;
+		return false;
+	}
+	vrb_ud_rc_describe(ud, &packet);
+	tx->len = (uint32_t)vrb_ud_build(tx->bytes, &packet);
+	launch(ud, tx);
+	return true;
+}
+
 static bool has_work(const struct vrb_ud_conn *ud)
 {
-	return ud->turn || !STAILQ_EMPTY(&ud->jobs);
+	return ud->turn || !STAILQ_EMPTY(&ud->jobs) || ud->rc_due;
 }
 
 /*
@@ -349,7 +347,7 @@ void vrb_ud_pump(struct vrb_ud_conn *ud)
 	bool some = true;
 
 	while (some && has_work(ud) && may_send(ud)) {
-		some = send_job(ud);
+		some = ud->rc_due ? send_qp(ud) : send_job(ud);
 		some |= may_send(ud) && send_wr(ud);
 	}
 	if (has_work(ud) && sq_room(vrb_ud_of(ud)) <= RESERVE)
@@ -561,9 +559,13 @@ int vrb_ud_post_send(struct ibv_qp *qp, struct ibv_send_wr *from, struct ibv_sen
 {
 	struct vrb_ud_conn *ud = (struct vrb_ud_conn *)qp;
 	struct vrb_ud *all = vrb_ud_of(ud);
-	struct vrb_ud_wr *wr = wr_new(all);
-	int err = wr ? prepare(ud, wr, from) : ENOMEM;
+	struct vrb_ud_wr *wr;
+	int err;
 
+	if (all->rcs.wanted && vrb_ud_rc_post(ud, from, bad, &err))
+		return err;
+	wr = wr_new(all);
+	err = wr ? prepare(ud, wr, from) : ENOMEM;
 	*bad = from;
 	if (err) {
 		if (wr)

@@ -36,6 +36,12 @@ enum vrb_ud_kind {
 	VRB_UD_WRITE, /* bytes for the receiver's memory */
 	VRB_UD_READ,  /* asks for bytes of the receiver's memory; id: of the request */
 	VRB_UD_DATA, /* these bytes; addr: their offset in what the request with the id asked for */
+	/*
+	 * The sender has made a reliable queue pair for the connection. key: its number, 0 if there
+	 * is none and will be none; id: its first PSN; asked: reads that it serves at once; addr:
+	 * the sender's path MTU as enum ibv_mtu.
+	 */
+	VRB_UD_QP,
 	VRB_UD_KINDS
 };
 

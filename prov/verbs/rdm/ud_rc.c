@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Reliable queue pairs below connections on unreliable datagrams (FI_VERBS_RDM_TRANSPORT=auto): a
+ * connection that carries much gets one. Each end tells the other its queue pair in VRB_UD_QP, a
+ * packet with a number, and connects its own to the peer's when that of the peer arrives. Either
+ * end may begin; one that has no queue pair and does not get one says so.
+ *
+ * An end posts to its queue pair once the peer has handled whatever this end sent before: the peer
+ * has acknowledged all packets, VRB_UD_QP among them, and the completions of all work requests are
+ * reported. Then nothing can overtake them. It never goes back. The other direction does not depend
+ * on it.
+ *
+ * The queue pairs take receives from an SRQ of the device, which gets half of what the transport
+ * posts; the other half is for datagrams.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include <ofi/addr.h>
+#include "proof.h"
+#include "prov/verbs/provider/err.h"
+#include "prov/verbs/provider/prov.h"
+#include "prov/verbs/queue/qp.h"
+#include "ud_int.h"
+
+#define WORTH	    (256u << 10) /* at which a connection gets a queue pair */
+#define WORTH_SEND  4096u	 /* of a message, besides its length */
+#define WORTH_RDMA  65536u	 /* of a read or a write */
+#define WAITS	    64u		 /* work requests after which posting waits for the others */
+#define LEAST	    64u		 /* receives of which half is enough */
+#define READS_MAX   255u
+#define ACK_TIMEOUT 14 /* 67 ms */
+#define NUMBER_MAX  0xffffffu
+
+static int rc_failed(const char *what, int err)
+{
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "a queue pair for a connection: %s: %s%s\n", what,
+		       strerror(err), vrb_remedy(err));
+	return vrb_errno(err);
+}
+
+static uint32_t least_of(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static enum ibv_mtu path_mtu(const struct vrb_ud *all)
+{
+	enum ibv_mtu mtu = IBV_MTU_256;
+
+	while (mtu < IBV_MTU_4096 && 256u << (mtu + 1 - IBV_MTU_256) <= all->port.mtu)
+		mtu++;
+	return mtu;
+}
+
+void vrb_ud_rc_init(struct vrb_ud *all)
+{
+	const struct vrb_domain *domain = vrb_rc_domain(all->ep);
+	uint32_t fixed = all->sq_depth + all->rq_depth, depth = vrb_rc(all->ep)->rx.depth;
+
+	if (!domain->grows || depth < LEAST || domain->attr.max_srq <= 0)
+		return;
+	all->rcs.wanted = true;
+	all->rcs.share = depth / 2;
+	all->rcs.most = (uint32_t)(vrb_params.max_conn ? vrb_params.max_conn : domain->attr.max_qp);
+	all->rcs.cq_size = (uint32_t)vrb_rc(all->ep)->cq->cqe;
+	all->rcs.room = all->rcs.cq_size > fixed ? all->rcs.cq_size - fixed : 0;
+}
+
+void vrb_ud_rc_fini(struct vrb_ud *all)
+{
+	if (all->rcs.srq)
+		ibv_destroy_srq(all->rcs.srq);
+	all->rcs.srq = NULL;
+}
+
+/* Grows the device's CQ until that many entries are left. */
+static bool make_room(struct vrb_ud *all, uint32_t need)
+{
+	uint32_t size, max = (uint32_t)vrb_rc_domain(all->ep)->attr.max_cqe;
+
+	while (all->rcs.room < need) {
+		size = all->rcs.cq_size < max / 2 ? 2 * all->rcs.cq_size : max;
+		if (size <= all->rcs.cq_size || ibv_resize_cq(vrb_rc(all->ep)->cq, (int)size))
+			return false;
+		all->rcs.room += size - all->rcs.cq_size;
+		all->rcs.cq_size = size;
+	}
+	return true;
+}
+
+struct ibv_recv_wr *vrb_ud_rc_post_recvs(struct vrb_ud *all, struct ibv_recv_wr *wr)
+{
+	struct ibv_recv_wr *first = wr, *last = NULL, *bad = NULL;
+	uint32_t n = 0;
+
+	while (wr && all->rcs.in_srq + n < all->rcs.share) {
+		last = wr;
+		wr = wr->next;
+		n++;
+	}
+	if (!n)
+		return wr;
+	last->next = NULL;
+	all->rcs.in_srq += n;
+	if (!ibv_post_srq_recv(all->rcs.srq, first, &bad))
+		return wr;
+	last->next = wr;
+	for (wr = bad; wr != last->next; wr = wr->next)
+		all->rcs.in_srq--;
+	return bad;
+}
+
+/* Moves receives of datagrams to the new SRQ. */
+static void fill_srq(struct vrb_ud *all)
+{
+	struct vrb_rdm_rx *rx;
+	struct ibv_recv_wr *wr;
+
+	while (all->rcs.in_srq < all->rcs.share && all->recv_tail != all->recv_head) {
+		rx = all->recvs[all->recv_tail & all->message_mask];
+		wr = &((struct vrb_rdm_rx_buf *)rx)->wr;
+		wr->next = NULL;
+		if (vrb_ud_rc_post_recvs(all, wr))
+			return;
+		all->recv_tail++;
+	}
+}
+
+/* It has places for more than its share, as the device may lose receives that count as in it. */
+static int open_srq(struct vrb_ud *all)
+{
+	struct ibv_srq_init_attr attr = {
+		.srq_context = all->ep,
+		.attr = { .max_wr = 2 * all->rcs.share, .max_sge = 1 },
+	};
+
+	if (all->rcs.srq)
+		return 0;
+	if (!make_room(all, all->rcs.share))
+		return rc_failed("the completion queue is full", ENOMEM);
+	all->rcs.srq = ibv_create_srq(vrb_rc_domain(all->ep)->pd, &attr);
+	if (!all->rcs.srq)
+		return rc_failed("ibv_create_srq", errno);
+	all->rcs.room -= all->rcs.share;
+	fill_srq(all);
+	return 0;
+}
+
+static uint32_t room_of(const struct vrb_ud_conn *ud)
+{
+	return ud->conn->size + 1;
+}
+
+static struct ibv_qp *create_qp(struct vrb_ud_conn *ud)
+{
+	struct vrb_rc_ep *rc = vrb_rc(ud->conn->ep);
+	struct ibv_qp_init_attr attr = {
+		.qp_context = &ud->conn->owner,
+		.send_cq = rc->cq,
+		.recv_cq = rc->cq,
+		.srq = rc->ud->rcs.srq,
+		.qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = room_of(ud),
+			 .max_send_sge = 1 + OFI_RDM_PROTO_IOV,
+			 .max_inline_data = (uint32_t)(rc->inline_max +
+						       sizeof(struct ofi_rdm_wire_fast)) },
+	};
+
+	return ibv_create_qp(vrb_rc_domain(ud->conn->ep)->pd, &attr);
+}
+
+static int to_init(struct vrb_ud_conn *ud, struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.pkey_index = vrb_ud_of(ud)->port.pkey_index,
+		.port_num = vrb_ud_of(ud)->port.num,
+		.qp_access_flags =
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
+	};
+	int err = ibv_modify_qp(qp, &attr,
+				IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+					IBV_QP_ACCESS_FLAGS);
+
+	return err ? rc_failed("ibv_modify_qp to INIT", err) : 0;
+}
+
+static struct vrb_ud_rc **bucket(struct vrb_ud *all, uint32_t number)
+{
+	return &all->rcs.by_qp[number % VRB_UD_RC_BUCKETS];
+}
+
+static struct vrb_ud_rc *rc_find(struct vrb_ud *all, uint32_t number)
+{
+	struct vrb_ud_rc *rc = *bucket(all, number);
+
+	while (rc && rc->number != number)
+		rc = rc->next;
+	return rc;
+}
+
+static int rc_new(struct vrb_ud_conn *ud)
+{
+	struct vrb_ud *all = vrb_ud_of(ud);
+	struct vrb_ud_rc *rc = calloc(1, sizeof(*rc));
+	int ret = rc ? 0 : -FI_ENOMEM;
+
+	if (!ret && getrandom(&rc->psn, sizeof(rc->psn), 0) != sizeof(rc->psn))
+		ret = -FI_EIO;
+	if (!ret) {
+		rc->qp = create_qp(ud);
+		ret = rc->qp ? to_init(ud, rc->qp) : rc_failed("ibv_create_qp", errno);
+	}
+	if (ret) {
+		if (rc && rc->qp)
+			ibv_destroy_qp(rc->qp);
+		free(rc);
+		return ret;
+	}
+	STAILQ_INIT(&rc->held);
+	rc->ud = ud;
+	rc->psn &= NUMBER_MAX;
+	rc->number = rc->qp->qp_num;
+	rc->next = *bucket(all, rc->number);
+	*bucket(all, rc->number) = ud->rc = rc;
+	all->rcs.room -= room_of(ud);
+	all->rcs.count++;
+	return 0;
+}
+
+/* What the device or its CQ does not permit is not tried again until another queue pair is gone. */
+static int open_rc(struct vrb_ud_conn *ud)
+{
+	struct vrb_ud *all = vrb_ud_of(ud);
+	int ret = open_srq(all);
+
+	if (!ret && !make_room(all, room_of(ud)))
+		ret = rc_failed("the completion queue is full", ENOMEM);
+	if (!ret)
+		ret = rc_new(ud);
+	if (ret)
+		all->rcs.most = all->rcs.count ? all->rcs.count : 1;
+	return ret;
+}
+
+/* Strangers cannot use the last quarter. */
+static bool may_have(const struct vrb_ud_conn *ud)
+{
+	const struct vrb_ud *all = vrb_ud_of(ud);
+	bool stranger = vrb_rc_peer(ud->conn->peer)->policy.stranger;
+
+	return all->rcs.count < all->rcs.most &&
+	       all->rcs.most - all->rcs.count > (stranger ? all->rcs.most / 4 : 0);
+}
+
+/* Whoever knows less about a peer does not spend anything for it. */
+static bool is_ready(const struct vrb_ud_conn *ud)
+{
+	const struct vrb_rc_conn *conn = ud->conn;
+
+	return conn->state == VRB_RC_CONN_UP && conn->live && !ud->over && !ud->broken &&
+	       !(conn->proof && conn->proof->shut);
+}
+
+static int to_rtr(struct vrb_ud_conn *ud)
+{
+	const struct vrb_domain *domain = vrb_rc_domain(ud->conn->ep);
+	int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+		   IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.ah_attr = ud->path->attr,
+		.path_mtu = path_mtu(vrb_ud_of(ud)),
+		.dest_qp_num = ud->rc_peer.number,
+		.rq_psn = ud->rc_peer.psn,
+		.max_dest_rd_atomic = READS_MAX,
+	};
+	int err;
+
+	if (ud->rc_peer.mtu < attr.path_mtu)
+		attr.path_mtu = ud->rc_peer.mtu;
+	attr.ah_attr.port_num = vrb_ud_of(ud)->port.num;
+	vrb_qp_settle(domain, ud->conn->ep->info, &attr, mask);
+	err = ibv_modify_qp(ud->rc->qp, &attr, mask);
+	return err ? rc_failed("ibv_modify_qp to RTR", err) : 0;
+}
+
+static int to_rts(struct vrb_ud_conn *ud)
+{
+	const struct vrb_domain *domain = vrb_rc_domain(ud->conn->ep);
+	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+		   IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTS,
+		.sq_psn = ud->rc->psn,
+		.timeout = ACK_TIMEOUT,
+		.max_rd_atomic = (uint8_t)ud->rc_peer.reads,
+	};
+	int err;
+
+	vrb_qp_settle(domain, ud->conn->ep->info, &attr, mask);
+	err = ibv_modify_qp(ud->rc->qp, &attr, mask);
+	return err ? rc_failed("ibv_modify_qp to RTS", err) : 0;
+}
+
+static int rc_connect(struct vrb_ud_conn *ud)
+{
+	int ret;
+
+	ud->conn->takes = true;
+	ret = to_rtr(ud);
+	if (!ret)
+		ret = to_rts(ud);
+	ud->rc->connected = !ret;
+	return ret;
+}
+
+static void rc_refuse(struct vrb_ud_conn *ud)
+{
+	ud->rc_closed = true;
+	ud->rc_due = true;
+}
+
+/* Answers the peer, which waits until the connection is up, and until the peer has proved itself. */
+static void rc_answer(struct vrb_ud_conn *ud)
+{
+	if (!vrb_ud_of(ud)->rcs.wanted) {
+		rc_refuse(ud);
+		return;
+	}
+	if (!is_ready(ud))
+		return;
+	if (!may_have(ud) || open_rc(ud)) {
+		rc_refuse(ud);
+		return;
+	}
+	if (rc_connect(ud)) {
+		/* Nobody knows its number, so nothing can have arrived. */
+		ud->conn->takes = false;
+		vrb_ud_rc_close(ud);
+		rc_refuse(ud);
+		return;
+	}
+	ud->rc_due = true;
+}
+
+static bool is_valid(const struct vrb_ud_packet *packet)
+{
+	return packet->key <= NUMBER_MAX && packet->id <= NUMBER_MAX && packet->asked &&
+	       packet->asked <= READS_MAX && packet->addr >= IBV_MTU_256 &&
+	       packet->addr <= IBV_MTU_4096;
+}
+
+void vrb_ud_rc_met(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
+{
+	if (ud->rc_met || (packet->key && !is_valid(packet))) {
+		vrb_ud_violated(ud, VRB_UD_BROKEN);
+		return;
+	}
+	ud->rc_met = true;
+	if (!packet->key) {
+		ud->rc_closed = true;
+		vrb_ud_rc_close(ud);
+		return;
+	}
+	ud->rc_peer.number = packet->key;
+	ud->rc_peer.psn = packet->id;
+	ud->rc_peer.reads = packet->asked;
+	ud->rc_peer.mtu = (enum ibv_mtu)packet->addr;
+	if (!ud->rc)
+		rc_answer(ud);
+	else if (rc_connect(ud))
+		vrb_ud_tell(ud, FI_EIO);
+}
+
+void vrb_ud_rc_describe(struct vrb_ud_conn *ud, struct vrb_ud_packet *packet)
+{
+	const struct vrb_domain *domain = vrb_rc_domain(ud->conn->ep);
+
+	ud->rc_due = false;
+	if (!ud->rc)
+		return;
+	packet->key = ud->rc->number;
+	packet->id = ud->rc->psn;
+	packet->asked = least_of((uint32_t)domain->attr.max_qp_rd_atom, READS_MAX);
+	packet->addr = path_mtu(vrb_ud_of(ud));
+	ud->rc->announced = true;
+}
+
+static uint32_t worth_of(const struct ibv_send_wr *wr)
+{
+	uint32_t worth = wr->opcode == IBV_WR_SEND ? WORTH_SEND : WORTH_RDMA;
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++)
+		worth += least_of(wr->sg_list[i].length, WORTH);
+	return worth;
+}
+
+/* Opens a queue pair if the connection deserves one, or if the peer has asked for it before. */
+static void rc_consider(struct vrb_ud_conn *ud, const struct ibv_send_wr *wr)
+{
+	if (ud->rc_met) {
+		rc_answer(ud);
+		return;
+	}
+	if (ud->traffic < WORTH)
+		ud->traffic += worth_of(wr);
+	if (ud->traffic < WORTH || !is_ready(ud) || !may_have(ud))
+		return;
+	if (open_rc(ud))
+		ud->rc_closed = true;
+	else
+		ud->rc_due = true;
+}
+
+static void rc_switch(struct vrb_ud_conn *ud)
+{
+	char text[OFI_ADDR_STRLEN];
+
+	ud->rc->used = true;
+	strcpy(ud->conn->peer->stats.transport, "rc");
+	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL, "peer %s: the connection goes on with queue pair %u\n",
+		ofi_rdm_addr_str(&ud->conn->peer->addr, text, sizeof(text)), ud->rc->number);
+}
+
+/* Returns true if the peer has got everything and knows the queue pair. */
+static bool may_switch(const struct vrb_ud_conn *ud)
+{
+	return ud->rc->connected && ud->rc->announced && !ud->flying && STAILQ_EMPTY(&ud->wrs) &&
+	       !ud->over && !ud->broken;
+}
+
+/*
+ * A busy connection always has something under way. So that its queue pair is used some day,
+ * posting fails then while there is something whose completion makes the transport try again.
+ */
+static bool must_drain(struct vrb_ud_conn *ud)
+{
+	return ud->rc->connected && ud->rc->announced && !ud->over && !ud->broken &&
+	       !STAILQ_EMPTY(&ud->wrs) && ++ud->rc->waits > WAITS;
+}
+
+bool vrb_ud_rc_post(struct vrb_ud_conn *ud, struct ibv_send_wr *wr, struct ibv_send_wr **bad,
+		    int *err)
+{
+	if (!ud->rc) {
+		if (!ud->rc_closed)
+			rc_consider(ud, wr);
+		return false;
+	}
+	if (!ud->rc->used && may_switch(ud))
+		rc_switch(ud);
+	if (ud->rc->used) {
+		*err = ibv_post_send(ud->rc->qp, wr, bad);
+		return true;
+	}
+	*bad = wr;
+	*err = ENOMEM;
+	return must_drain(ud);
+}
+
+/* Gives a receive back that the transport has posted. */
+static void give_back(struct vrb_ud *all, struct vrb_rdm_rx *rx)
+{
+	vrb_ud_recv_add(all, &((struct vrb_rdm_rx_buf *)rx)->wr);
+}
+
+static void take_message(struct vrb_ud_conn *ud, struct vrb_rdm_rx *rx, uint32_t len)
+{
+	if (!ud->is_stalled) {
+		vrb_ud_report(vrb_ud_of(ud), rx, len, ud->conn->qp_num);
+		return;
+	}
+	rx->len = len;
+	STAILQ_INSERT_TAIL(&ud->rc->held, rx, early);
+}
+
+/* Completions of a queue pair that is gone matter to nobody, but its receives are there again. */
+int vrb_ud_rc_take(struct vrb_ud *all, const struct ibv_wc *wc, struct ibv_wc *out)
+{
+	struct vrb_rdm_rx *rx =
+		(struct vrb_rdm_rx *)(uintptr_t)(wc->wr_id & ~(uint64_t)VRB_RDM_RX_BIT);
+	struct vrb_ud_rc *rc = rc_find(all, wc->qp_num);
+	bool received = wc->wr_id & VRB_RDM_RX_BIT;
+
+	if (received && all->rcs.in_srq)
+		all->rcs.in_srq--;
+	if (received && (!rc || rc->ud->reason)) {
+		give_back(all, rx);
+		return 0;
+	}
+	if (!rc)
+		return 0;
+	if (received && wc->status == IBV_WC_SUCCESS) {
+		take_message(rc->ud, rx, wc->byte_len);
+		return 0;
+	}
+	*out = *wc;
+	out->qp_num = rc->ud->conn->qp_num;
+	return 1;
+}
+
+static void drop_held(struct vrb_ud_conn *ud)
+{
+	struct vrb_rdm_rx *rx;
+
+	while ((rx = STAILQ_FIRST(&ud->rc->held))) {
+		STAILQ_REMOVE_HEAD(&ud->rc->held, early);
+		give_back(vrb_ud_of(ud), rx);
+	}
+}
+
+void vrb_ud_rc_release(struct vrb_ud_conn *ud)
+{
+	struct vrb_rdm_rx *rx;
+
+	if (!ud->rc)
+		return;
+	if (ud->reason)
+		drop_held(ud);
+	while ((rx = STAILQ_FIRST(&ud->rc->held))) {
+		STAILQ_REMOVE_HEAD(&ud->rc->held, early);
+		vrb_ud_report(vrb_ud_of(ud), rx, rx->len, ud->conn->qp_num);
+	}
+}
+
+bool vrb_ud_rc_flush(struct vrb_ud_conn *ud)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	int err = 0;
+
+	if (ud->rc && ud->rc->qp)
+		err = ibv_modify_qp(ud->rc->qp, &attr, IBV_QP_STATE);
+	return !err || !ud->rc->used;
+}
+
+static void show_datagrams(struct ofi_rdm_peer *peer)
+{
+	const struct vrb_rc_conn *conn = vrb_rc_peer(peer)->conn;
+
+	if (!conn || !conn->ud || !conn->ud->rc || !conn->ud->rc->used)
+		strcpy(peer->stats.transport, "ud");
+}
+
+/* A device that does not report the last receive may have lost the one for a message's rest. */
+void vrb_ud_rc_close(struct vrb_ud_conn *ud)
+{
+	struct vrb_ud *all = vrb_ud_of(ud);
+	struct vrb_ud_rc *rc = ud->rc, **at;
+
+	if (!rc)
+		return;
+	drop_held(ud);
+	at = bucket(all, rc->number);
+	while (*at != rc)
+		at = &(*at)->next;
+	*at = rc->next;
+	if (rc->qp)
+		ibv_destroy_qp(rc->qp);
+	all->rcs.count--;
+	all->rcs.room += room_of(ud);
+	if (ud->conn->takes && !ud->conn->let_go && all->rcs.in_srq)
+		all->rcs.in_srq--;
+	ud->rc = NULL;
+	if (rc->used && ud->conn->peer)
+		show_datagrams(ud->conn->peer);
+	free(rc);
+}
+
+struct ibv_qp *vrb_ud_conn_qp(const struct vrb_rc_conn *conn)
+{
+	return conn->ud->rc ? conn->ud->rc->qp : NULL;
+}
+
+int vrb_ud_conn_destroy_qp(struct vrb_rc_conn *conn)
+{
+	struct ibv_qp *qp = vrb_ud_conn_qp(conn);
+
+	if (!qp)
+		return 0;
+	conn->ud->rc->qp = NULL;
+	return ibv_destroy_qp(qp);
+}
