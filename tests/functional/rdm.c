@@ -59,6 +59,14 @@ const char *rdm_transport(void)
 	return transport ? transport : "rc";
 }
 
+bool rdm_may_use(const char *transport)
+{
+	const char *wanted = getenv("FI_VERBS_RDM_TRANSPORT");
+
+	return !strcmp(transport, rdm_transport()) ||
+	       (wanted && !strcmp(wanted, "auto") && !strcmp(transport, "rc"));
+}
+
 void rdm_open_with(struct rdm_pair *pair, int mr_mode, const struct rdm_change *change)
 {
 	struct fi_info *hints = fi_allocinfo();

@@ -36,6 +36,8 @@ struct rdm_pair {
 void rdm_hint_device(struct fi_info *hints);
 /* Returns the name of the transport that such endpoints begin with: rc, ud or srd. */
 const char *rdm_transport(void);
+/* Returns true if a connection of such endpoints may use that transport. */
+bool rdm_may_use(const char *transport);
 
 /* Deviations that a test wants; NULL and 0 mean none. */
 struct rdm_change {

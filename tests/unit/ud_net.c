@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Endpoints on unreliable datagrams over a fake network. */
 #include "ud_net.h"
+#include "ud_net_int.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include "prov/verbs/discovery/kind.h"
 #include "prov/verbs/provider/prov.h"
 
-enum { QUEUE = 4096, SENDS = VRB_UD_SQ, RECVS = VRB_UD_RQ, PACKET = UD_MTU, SPREAD_US = 3000 };
+enum { QUEUE = 4096, SENDS = VRB_UD_SQ, RECVS = VRB_UD_RQ, WCS = SENDS + RECVS + 1024, PACKET = UD_MTU, SPREAD_US = 3000 };
 
 struct packet {
 	bool used;
@@ -29,7 +30,7 @@ struct device {
 	struct ibv_recv_wr recvs[RECVS];
 	struct ibv_sge sges[RECVS];
 	uint32_t recv_head, recv_tail;
-	struct ibv_wc wcs[SENDS + RECVS + 1];
+	struct ibv_wc wcs[WCS];
 	uint32_t wc_head, wc_tail;
 };
 
@@ -102,8 +103,23 @@ static struct device *device_of(const struct ibv_qp *qp)
 
 static void push_wc(struct device *device, const struct ibv_wc *wc)
 {
-	must(device->wc_head - device->wc_tail < SENDS + RECVS);
-	device->wcs[device->wc_head++ % (SENDS + RECVS)] = *wc;
+	must(device->wc_head - device->wc_tail < WCS);
+	device->wcs[device->wc_head++ % WCS] = *wc;
+}
+
+void ud_net_complete(unsigned int node, const struct ibv_wc *wc)
+{
+	push_wc(&devices[node], wc);
+}
+
+const struct ud_net_params *ud_net_params(void)
+{
+	return &net.params;
+}
+
+uint64_t ud_net_now(void)
+{
+	return net.now;
 }
 
 static struct packet *packet_new(void)
@@ -146,10 +162,13 @@ static enum ibv_wc_status fate(void)
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct packet packet = { .from = qp->qp_num - UD_QPN, .qpn = qp->qp_num };
-	const struct ibv_wc wc = { .wr_id = wr->wr_id, .status = fate(), .opcode = IBV_WC_SEND };
+	struct ibv_wc wc = { .wr_id = wr->wr_id, .opcode = IBV_WC_SEND, .qp_num = qp->qp_num };
 	const struct ibv_ah *ah = wr->wr.ud.ah;
 
 	*bad = wr;
+	if (qp->qp_type == IBV_QPT_RC)
+		return ud_net_rc_post(qp, wr);
+	wc.status = fate();
 	if (wr->send_flags & IBV_SEND_INLINE && net.params.no_inline)
 		return EINVAL;
 	packet.to = ah->handle;
@@ -186,7 +205,7 @@ static int poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 	int n = 0, other;
 
 	while (n < count && device->wc_tail != device->wc_head)
-		wc[n++] = device->wcs[device->wc_tail++ % (SENDS + RECVS)];
+		wc[n++] = device->wcs[device->wc_tail++ % WCS];
 	if (net.params.srd && n > 1) {
 		other = (int)ud_net_any((uint32_t)n);
 		first = wc[0];
@@ -206,7 +225,9 @@ static void hear(const struct packet *packet)
 static void arrive(const struct packet *packet)
 {
 	struct device *device = &devices[packet->to];
-	struct ibv_wc wc = { .opcode = IBV_WC_RECV, .src_qp = packet->qpn };
+	struct ibv_wc wc = { .opcode = IBV_WC_RECV,
+			     .src_qp = packet->qpn,
+			     .qp_num = device->qp.qp_num };
 	uint32_t at, head = net.params.srd ? 0 : VRB_UD_GRH;
 	struct ibv_grh grh = { .hop_limit = 1 };
 	const struct ibv_sge *sge;
@@ -228,8 +249,12 @@ static void arrive(const struct packet *packet)
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
 	struct device *device = &devices[net.opening];
+	unsigned int node;
 
 	(void)pd;
+	for (node = 0; init->qp_type == IBV_QPT_RC && node < UD_NODES; node++)
+		if (init->send_cq == &devices[node].cq)
+			return ud_net_rc_create(node, &net.ctx, init);
 	device->qp = (struct ibv_qp){ .context = &net.ctx, .qp_num = UD_QPN + net.opening };
 	must(init->qp_type == IBV_QPT_UD);
 	ud_net_objects++;
@@ -238,17 +263,17 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
-	(void)qp;
-	ud_net_objects--;
+	if (qp->qp_type == IBV_QPT_RC)
+		ud_net_rc_destroy(qp);
+	else
+		ud_net_objects--;
 	return 0;
 }
 
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-	(void)qp;
-	(void)attr;
 	(void)mask;
-	return 0;
+	return qp->qp_type == IBV_QPT_RC ? ud_net_rc_modify(qp, attr) : 0;
 }
 
 int vrb_inline_max(struct ibv_context *ctx, enum ibv_qp_type type, const char **call, uint32_t *max)
@@ -341,6 +366,8 @@ static void open_buffers(struct ud_node *node)
 		buf->rx.sge.addr = (uintptr_t)malloc(UD_BUFFER);
 		must(buf->rx.sge.addr);
 		buf->wr.wr_id = (uintptr_t)buf | VRB_RDM_RX_BIT;
+		buf->wr.sg_list = &buf->rx.sge;
+		buf->wr.num_sge = 1;
 		ud_net_repost((unsigned int)(node - ud_nodes), &buf->rx);
 	}
 }
@@ -365,13 +392,20 @@ static void node_open(unsigned int at)
 	devices[at].wc_head = devices[at].wc_tail = 0;
 	node->domain.fabric = net.params.srd ? &srd_fabric : &fabric;
 	node->domain.unordered = net.params.srd;
-	node->domain.attr.max_qp_wr = 4096;
+	node->domain.grows = net.params.grows >> at & 1;
+	node->domain.attr = (struct ibv_device_attr){ .max_qp_wr = 4096,
+						      .max_cqe = 1 << 16,
+						      .max_srq = 1,
+						      .max_qp = 4,
+						      .max_qp_rd_atom = 16,
+						      .max_qp_init_rd_atom = 16 };
 	node->domain.ctx = &net.ctx;
 	node->domain.pd = &net.pd;
 	node->domain.base.info = fi_allocinfo();
 	node->rc.rdm.info = fi_allocinfo();
 	node->rc.rdm.domain = &node->domain.base;
 	devices[at].cq.context = &net.ctx;
+	devices[at].cq.cqe = VRB_UD_SQ + VRB_UD_RQ;
 	node->rc.cq = node->rc.poll_cq = &devices[at].cq;
 	node->rc.rx.depth = UD_BUFFERS;
 	node->peer.rdm.ep = &node->rc.rdm;
@@ -383,9 +417,11 @@ static void node_open(unsigned int at)
 
 void ud_net_set(const struct ud_net_params *params)
 {
+	unsigned int grows = net.params.grows;
 	bool srd = net.params.srd;
 
 	net.params = *params;
+	net.params.grows = grows;
 	net.params.srd = srd;
 }
 
@@ -395,12 +431,15 @@ void ud_net_begin(uint64_t seed, const struct ud_net_params *params)
 
 	memset(&net, 0, sizeof(net));
 	ud_net_objects = 0;
+	ud_net_rc_begin();
+	net.pd.context = &net.ctx;
 	net.random = seed * 2 + 1;
 	net.now = 1000000;
 	net.params = *params;
 	net.ctx.ops.poll_cq = poll_cq;
 	net.ctx.ops.post_send = post_send;
 	net.ctx.ops.post_recv = post_recv;
+	net.ctx.ops.post_srq_recv = ud_net_srq_post;
 	for (i = 0; i < 10; i++)
 		ud_net_any(1);
 	for (i = 0; i < UD_NODES; i++)
@@ -457,6 +496,7 @@ void ud_net_pass(uint64_t us)
 	for (i = 0; i < net.top; i++)
 		if (packets[i].used && packets[i].due <= net.now)
 			deliver(&packets[i]);
+	ud_net_rc_pass();
 }
 
 uint64_t ud_net_next(void)
@@ -490,6 +530,9 @@ struct ud_conn *ud_net_conn(unsigned int at)
 	conn->node = &ud_nodes[at];
 	conn->rc.ep = &conn->node->rc.rdm;
 	conn->rc.peer = &conn->node->peer.rdm;
+	conn->rc.state = VRB_RC_CONN_UP;
+	conn->rc.live = true;
+	conn->rc.size = 64;
 	must(!vrb_ud_conn_open(&conn->rc));
 	conn->rc.qp_next = *bucket(conn);
 	*bucket(conn) = &conn->rc;

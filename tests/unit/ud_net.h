@@ -3,7 +3,8 @@
  * Endpoints on unreliable datagrams, joined by a network of fake UD queue pairs that loses,
  * duplicates and delays packets as a seed decides. With SRD queue pairs nothing is lost,
  * completions have no order, and receivers are not ready, or gone. The test moves the clock. A
- * connection is made with the words that the connection manager would carry.
+ * connection is made with the words that the connection manager would carry. Nodes whose
+ * connections get reliable queue pairs have these, too.
  */
 #ifndef UD_NET_H
 #define UD_NET_H
@@ -48,6 +49,10 @@ struct ud_net_params {
 	bool srd;		  /* constant */
 	uint32_t unready;	  /* SRD: packets in a thousand whose receiver is not ready */
 	enum ibv_wc_status error; /* SRD: of all packets, if it is not 0 */
+	unsigned int grows; /* bits of nodes whose connections get queue pairs; constant */
+	/* At these nodes that step of a queue pair fails; IBV_QPS_RESET: it is not created. */
+	unsigned int rc_failing;
+	enum ibv_qp_state rc_fails;
 	void (*silent)(struct ud_conn *conn); /* NULL: the peer's host is heard */
 	/* These handle requests by letter, and the answers to them. */
 	bool (*asked)(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event);
@@ -87,6 +92,8 @@ void ud_net_watch(uint64_t us, unsigned int counts[IBV_WC_GENERAL_ERR]);
 void ud_net_repost(unsigned int node, struct vrb_rdm_rx *rx);
 /* Sends bytes to a node from a queue pair of the stranger, or of a node. */
 void ud_net_inject(unsigned int from, uint32_t qpn, unsigned int to, const void *bytes, size_t len);
+/* Returns the number of reliable queue pairs of a node. */
+unsigned int ud_net_rc_count(unsigned int node);
 /* Returns the packets that the stranger's host has received, and the last one of them. */
 unsigned int ud_net_heard(struct vrb_ud_packet *last);
 

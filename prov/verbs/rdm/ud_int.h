@@ -103,8 +103,7 @@ struct vrb_ud_rc {
 	bool connected;		/* it is in RTS */
 	bool used;		/* whatever is posted goes through it */
 	uint32_t waits;		/* work requests that went by datagrams since it is connected */
-	/* Messages behind some that wait for a buffer; their lengths are in rx->len. */
-	struct vrb_rdm_early held;
+	uint32_t handled;	/* the peer has handled the packets before that number */
 };
 
 struct vrb_ud_conn {
@@ -360,8 +359,6 @@ void vrb_ud_rc_met(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet);
 struct ibv_recv_wr *vrb_ud_rc_post_recvs(struct vrb_ud *all, struct ibv_recv_wr *wr);
 /* Takes a completion of such a queue pair. Returns 1 if it is to be reported as *out, else 0. */
 int vrb_ud_rc_take(struct vrb_ud *all, const struct ibv_wc *wc, struct ibv_wc *out);
-/* Nothing waits for a buffer any more. */
-void vrb_ud_rc_release(struct vrb_ud_conn *ud);
 /* Everything posted to it completes with errors. Returns false if that may not happen. */
 bool vrb_ud_rc_flush(struct vrb_ud_conn *ud);
 /* Frees what the connection has of it. */

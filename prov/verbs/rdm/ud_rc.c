@@ -5,10 +5,11 @@
  * packet with a number, and connects its own to the peer's when that of the peer arrives. Either
  * end may begin; one that has no queue pair and does not get one says so.
  *
- * An end posts to its queue pair once the peer has handled whatever this end sent before: the peer
- * has acknowledged all packets, VRB_UD_QP among them, and the completions of all work requests are
- * reported. Then nothing can overtake them. It never goes back. The other direction does not depend
- * on it.
+ * An end posts to its queue pair once the completions of all work requests are reported and the
+ * peer has handled whatever this end has sent, VRB_UD_QP among it: then nothing can overtake that.
+ * Packets that have arrived may wait for a receive, so such peers acknowledge as the number that
+ * they expect next that of the first one that waits. An end never goes back to datagrams. The other
+ * direction does not depend on it.
  *
  * The queue pairs take receives from an SRQ of the device, which gets half of what the transport
  * posts; the other half is for datagrams.
@@ -92,39 +93,60 @@ static bool make_room(struct vrb_ud *all, uint32_t need)
 	return true;
 }
 
-struct ibv_recv_wr *vrb_ud_rc_post_recvs(struct vrb_ud *all, struct ibv_recv_wr *wr)
+/*
+ * Returns how many of so many new receives the SRQ gets: half of all that there are, which may be
+ * few if there is no memory for more.
+ */
+static uint32_t share_of(const struct vrb_ud *all, uint32_t count)
 {
-	struct ibv_recv_wr *first = wr, *last = NULL, *bad = NULL;
-	uint32_t n = 0;
+	uint32_t half = (all->rcs.in_srq + all->recv_head - all->recv_tail + count) / 2;
+	uint32_t share = least_of(half, all->rcs.share);
 
-	while (wr && all->rcs.in_srq + n < all->rcs.share) {
-		last = wr;
-		wr = wr->next;
-		n++;
-	}
-	if (!n)
-		return wr;
+	return share > all->rcs.in_srq ? least_of(share - all->rcs.in_srq, count) : 0;
+}
+
+/* Posts the first of a list. Returns those that were not posted. */
+static struct ibv_recv_wr *post_some(struct vrb_ud *all, struct ibv_recv_wr *first, uint32_t n)
+{
+	struct ibv_recv_wr *last = first, *rest, *bad = NULL;
+	uint32_t i;
+
+	for (i = 1; i < n; i++)
+		last = last->next;
+	rest = last->next;
 	last->next = NULL;
 	all->rcs.in_srq += n;
 	if (!ibv_post_srq_recv(all->rcs.srq, first, &bad))
-		return wr;
-	last->next = wr;
-	for (wr = bad; wr != last->next; wr = wr->next)
+		return rest;
+	last->next = rest;
+	for (first = bad; first != rest; first = first->next)
 		all->rcs.in_srq--;
 	return bad;
+}
+
+struct ibv_recv_wr *vrb_ud_rc_post_recvs(struct vrb_ud *all, struct ibv_recv_wr *wr)
+{
+	struct ibv_recv_wr *at;
+	uint32_t count = 0;
+
+	for (at = wr; at; at = at->next)
+		count++;
+	count = share_of(all, count);
+	return count ? post_some(all, wr, count) : wr;
 }
 
 /* Moves receives of datagrams to the new SRQ. */
 static void fill_srq(struct vrb_ud *all)
 {
+	uint32_t n = least_of((all->recv_head - all->recv_tail) / 2, all->rcs.share);
 	struct vrb_rdm_rx *rx;
 	struct ibv_recv_wr *wr;
 
-	while (all->rcs.in_srq < all->rcs.share && all->recv_tail != all->recv_head) {
+	for (; n; n--) {
 		rx = all->recvs[all->recv_tail & all->message_mask];
 		wr = &((struct vrb_rdm_rx_buf *)rx)->wr;
 		wr->next = NULL;
-		if (vrb_ud_rc_post_recvs(all, wr))
+		if (post_some(all, wr, 1))
 			return;
 		all->recv_tail++;
 	}
@@ -221,8 +243,8 @@ static int rc_new(struct vrb_ud_conn *ud)
 		free(rc);
 		return ret;
 	}
-	STAILQ_INIT(&rc->held);
 	rc->ud = ud;
+	rc->handled = ud->ack.out.oldest;
 	rc->psn &= NUMBER_MAX;
 	rc->number = rc->qp->qp_num;
 	rc->next = *bucket(all, rc->number);
@@ -253,8 +275,7 @@ static bool may_have(const struct vrb_ud_conn *ud)
 	const struct vrb_ud *all = vrb_ud_of(ud);
 	bool stranger = vrb_rc_peer(ud->conn->peer)->policy.stranger;
 
-	return all->rcs.count < all->rcs.most &&
-	       all->rcs.most - all->rcs.count > (stranger ? all->rcs.most / 4 : 0);
+	return all->rcs.most - all->rcs.count > (stranger ? all->rcs.most / 4 : 0);
 }
 
 /* Whoever knows less about a peer does not spend anything for it. */
@@ -428,11 +449,10 @@ static void rc_switch(struct vrb_ud_conn *ud)
 		ofi_rdm_addr_str(&ud->conn->peer->addr, text, sizeof(text)), ud->rc->number);
 }
 
-/* Returns true if the peer has got everything and knows the queue pair. */
 static bool may_switch(const struct vrb_ud_conn *ud)
 {
-	return ud->rc->connected && ud->rc->announced && !ud->flying && STAILQ_EMPTY(&ud->wrs) &&
-	       !ud->over && !ud->broken;
+	return ud->rc->connected && ud->rc->announced && STAILQ_EMPTY(&ud->wrs) &&
+	       ud->rc->handled == ud->ack.out.next && !ud->over && !ud->broken;
 }
 
 /*
@@ -470,16 +490,6 @@ static void give_back(struct vrb_ud *all, struct vrb_rdm_rx *rx)
 	vrb_ud_recv_add(all, &((struct vrb_rdm_rx_buf *)rx)->wr);
 }
 
-static void take_message(struct vrb_ud_conn *ud, struct vrb_rdm_rx *rx, uint32_t len)
-{
-	if (!ud->is_stalled) {
-		vrb_ud_report(vrb_ud_of(ud), rx, len, ud->conn->qp_num);
-		return;
-	}
-	rx->len = len;
-	STAILQ_INSERT_TAIL(&ud->rc->held, rx, early);
-}
-
 /* Completions of a queue pair that is gone matter to nobody, but its receives are there again. */
 int vrb_ud_rc_take(struct vrb_ud *all, const struct ibv_wc *wc, struct ibv_wc *out)
 {
@@ -497,36 +507,12 @@ int vrb_ud_rc_take(struct vrb_ud *all, const struct ibv_wc *wc, struct ibv_wc *o
 	if (!rc)
 		return 0;
 	if (received && wc->status == IBV_WC_SUCCESS) {
-		take_message(rc->ud, rx, wc->byte_len);
+		vrb_ud_report(all, rx, wc->byte_len, rc->ud->conn->qp_num);
 		return 0;
 	}
 	*out = *wc;
 	out->qp_num = rc->ud->conn->qp_num;
 	return 1;
-}
-
-static void drop_held(struct vrb_ud_conn *ud)
-{
-	struct vrb_rdm_rx *rx;
-
-	while ((rx = STAILQ_FIRST(&ud->rc->held))) {
-		STAILQ_REMOVE_HEAD(&ud->rc->held, early);
-		give_back(vrb_ud_of(ud), rx);
-	}
-}
-
-void vrb_ud_rc_release(struct vrb_ud_conn *ud)
-{
-	struct vrb_rdm_rx *rx;
-
-	if (!ud->rc)
-		return;
-	if (ud->reason)
-		drop_held(ud);
-	while ((rx = STAILQ_FIRST(&ud->rc->held))) {
-		STAILQ_REMOVE_HEAD(&ud->rc->held, early);
-		vrb_ud_report(vrb_ud_of(ud), rx, rx->len, ud->conn->qp_num);
-	}
 }
 
 bool vrb_ud_rc_flush(struct vrb_ud_conn *ud)
@@ -555,7 +541,6 @@ void vrb_ud_rc_close(struct vrb_ud_conn *ud)
 
 	if (!rc)
 		return;
-	drop_held(ud);
 	at = bucket(all, rc->number);
 	while (*at != rc)
 		at = &(*at)->next;

@@ -201,19 +201,12 @@ static void handle(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 	}
 }
 
-/* A peer whose packet about its queue pair is acknowledged may rely on it. */
-static bool must_wait(const struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
-{
-	return !ud->reason && packet->kind != VRB_UD_QP &&
-	       (ud->is_stalled || lacks_buffer(ud, packet));
-}
-
 /* Handles a packet whose turn has come, or lets it wait for a buffer with those behind it. */
 static void deliver(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
 
-	if (must_wait(ud, &rx->packet)) {
+	if (!ud->reason && (ud->is_stalled || lacks_buffer(ud, &rx->packet))) {
 		STAILQ_INSERT_TAIL(&ud->stalled, rx, stalled);
 		if (!ud->is_stalled)
 			TAILQ_INSERT_TAIL(&all->stalled, ud, stalling);
@@ -238,9 +231,10 @@ static void unstall(struct vrb_ud_conn *ud)
 		return;
 	ud->is_stalled = false;
 	TAILQ_REMOVE(&vrb_ud_of(ud)->stalled, ud, stalling);
-	vrb_ud_rc_release(ud);
 	if (ud->end_err)
 		vrb_ud_tell(ud, ud->end_err);
+	if (ud->rc && !ud->over)
+		vrb_ud_send_ack(ud);
 	vrb_ud_pump(ud);
 	vrb_ud_watch(ud);
 }
@@ -370,6 +364,12 @@ static void take_first(struct vrb_ud_conn *ud)
 	ud->letter = NULL;
 }
 
+static void note_handled(struct vrb_ud_conn *ud, uint32_t next)
+{
+	if (ofi_rdm_seq_distance(ud->rc->handled, next) > 0)
+		ud->rc->handled = next;
+}
+
 /* Returns true if the packet stays. */
 static bool take_packet(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
 {
@@ -386,6 +386,8 @@ static bool take_packet(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
 		return false;
 	if (!ud->used)
 		take_first(ud);
+	if (ud->rc)
+		note_handled(ud, rx->packet.words.next);
 	if (news.count) {
 		vrb_ud_acked(ud, news.done);
 		ofi_rdm_cwnd_acked(&ud->cwnd, news.count, time_on_wire(ud, &news, &rx->packet),

@@ -117,6 +117,16 @@ static uint64_t lag_of(const struct vrb_ud_conn *ud)
 	return vrb_ud_of(ud)->now - ud->arrived;
 }
 
+/* A peer that may go on with a queue pair learns what was handled, not what has arrived. */
+static void fill_words(struct vrb_ud_conn *ud, struct ofi_rdm_ack_words *words)
+{
+	ofi_rdm_ack_fill(&ud->ack, &ud->in, words);
+	if (!STAILQ_EMPTY(&ud->stalled) && vrb_ud_of(ud)->rcs.wanted) {
+		words->next = STAILQ_FIRST(&ud->stalled)->packet.number;
+		words->early = 0;
+	}
+}
+
 void vrb_ud_transmit(struct vrb_ud_conn *ud, struct vrb_ud_tx *tx)
 {
 	struct ibv_sge sge = { .addr = (uintptr_t)tx->bytes,
@@ -127,7 +137,7 @@ void vrb_ud_transmit(struct vrb_ud_conn *ud, struct vrb_ud_tx *tx)
 	/* An earlier copy has not left yet. */
 	if (tx->posted)
 		return;
-	ofi_rdm_ack_fill(&ud->ack, &ud->in, &words);
+	fill_words(ud, &words);
 	vrb_ud_stamp(tx->bytes, tx->node.number, tx->node.order, &words, lag_of(ud));
 	put_packet(vrb_ud_of(ud), ud->path, ud->qpn, sge, tx, false);
 }
@@ -189,7 +199,7 @@ void vrb_ud_send_bare(struct vrb_ud_conn *ud, enum vrb_ud_kind kind, enum vrb_ud
 		return;
 	packet.id = reason;
 	packet.lag = (uint32_t)lag_of(ud);
-	ofi_rdm_ack_fill(&ud->ack, &ud->in, &packet.words);
+	fill_words(ud, &packet.words);
 	if (ud->is_refused) {
 		packet.words.next = ud->refused;
 		packet.words.early = 0;

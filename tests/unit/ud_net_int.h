@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Between the files of the fake network: ud_net.c has packets, ud_net_rc.c reliable queue pairs. */
+#ifndef UD_NET_INT_H
+#define UD_NET_INT_H
+
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+struct ud_net_params;
+
+const struct ud_net_params *ud_net_params(void);
+uint64_t ud_net_now(void);
+/* Appends to the CQ of a node. */
+void ud_net_complete(unsigned int node, const struct ibv_wc *wc);
+
+void ud_net_rc_begin(void);
+struct ibv_qp *ud_net_rc_create(unsigned int node, struct ibv_context *ctx,
+				const struct ibv_qp_init_attr *init);
+void ud_net_rc_destroy(struct ibv_qp *qp);
+int ud_net_rc_modify(struct ibv_qp *qp, const struct ibv_qp_attr *attr);
+int ud_net_rc_post(struct ibv_qp *qp, const struct ibv_send_wr *wr);
+int ud_net_srq_post(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+/* Delivers what is due. */
+void ud_net_rc_pass(void);
+
+#endif
