@@ -53,7 +53,7 @@ const char *rdm_transport(void)
 
 	if (getenv("WEFT_PROVIDER"))
 		return "srd";
-	/* Connections that carry much get queue pairs later, of which those who connect see nothing. */
+	/* Connections that carry much get queue pairs later. */
 	if (transport && !strcmp(transport, "auto"))
 		return "ud";
 	return transport ? transport : "rc";

@@ -12,6 +12,7 @@
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/provider/tclass.h"
+#include "prov/verbs/queue/qp.h"
 #include "prov/verbs/rdm/arrive.h"
 #include "tests/unit/ud_net.h"
 
@@ -81,6 +82,12 @@ struct vrb_tclass vrb_tclass_of(const struct fi_info *domain, const struct fi_in
 void vrb_tclass_set_ah(struct vrb_tclass tclass, struct ibv_ah_attr *attr)
 {
 	(void)tclass, (void)attr;
+}
+
+void vrb_qp_settle(const struct vrb_domain *domain, const struct fi_info *info,
+		   struct ibv_qp_attr *attr, int mask)
+{
+	(void)domain, (void)info, (void)attr, (void)mask;
 }
 
 uint64_t ofi_now_ms(void)

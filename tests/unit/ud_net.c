@@ -8,12 +8,18 @@
 #include <string.h>
 #include <time.h>
 #include <sys/random.h>
-#include "prov/verbs/cm/cm_wire.h"
 #include "prov/verbs/discovery/inline.h"
 #include "prov/verbs/discovery/kind.h"
 #include "prov/verbs/provider/prov.h"
 
-enum { QUEUE = 4096, SENDS = VRB_UD_SQ, RECVS = VRB_UD_RQ, WCS = SENDS + RECVS + 1024, PACKET = UD_MTU, SPREAD_US = 3000 };
+enum {
+	QUEUE = 4096,
+	SENDS = VRB_UD_SQ,
+	RECVS = VRB_UD_RQ,
+	WCS = SENDS + RECVS + 1024,
+	PACKET = UD_MTU,
+	SPREAD_US = 3000
+};
 
 struct packet {
 	bool used;
@@ -513,87 +519,6 @@ uint64_t ud_net_next(void)
 	if (next == UINT64_MAX)
 		return 0;
 	return next > net.now ? next - net.now : 1;
-}
-
-/* Connections. */
-
-static struct vrb_rc_conn **bucket(struct ud_conn *conn)
-{
-	return &conn->node->rc.by_qp[conn->rc.qp_num % VRB_RDM_QP_BUCKETS];
-}
-
-struct ud_conn *ud_net_conn(unsigned int at)
-{
-	struct ud_conn *conn = calloc(1, sizeof(*conn));
-
-	must(conn);
-	conn->node = &ud_nodes[at];
-	conn->rc.ep = &conn->node->rc.rdm;
-	conn->rc.peer = &conn->node->peer.rdm;
-	conn->rc.state = VRB_RC_CONN_UP;
-	conn->rc.live = true;
-	conn->rc.size = 64;
-	must(!vrb_ud_conn_open(&conn->rc));
-	conn->rc.qp_next = *bucket(conn);
-	*bucket(conn) = &conn->rc;
-	return conn;
-}
-
-static void tell(struct ud_conn *from, struct ud_conn *to, enum rdma_cm_event_type type)
-{
-	uint8_t wire[64];
-	struct rdma_cm_id id = { .context = NULL };
-	struct rdma_cm_event event = { .event = type, .id = net.params.srd ? NULL : &id };
-
-	/* SRD queue pairs have no connection manager: letters come from the queue pair itself. */
-	event.param.ud.qp_num = UD_QPN + (uint32_t)(from->node - ud_nodes);
-	event.param.ud.private_data = wire;
-	event.param.ud.private_data_len = vrb_ud_say(&from->rc, wire, vrb_cm_pack(wire, "a", 1));
-	event.param.ud.ah_attr.is_global = 1;
-	event.param.ud.ah_attr.grh.dgid.raw[15] = (uint8_t)(from->node - ud_nodes);
-	must(!vrb_ud_hear(&to->rc, &event));
-}
-
-void ud_net_join(unsigned int from, unsigned int to, struct ud_conn **active,
-		 struct ud_conn **passive)
-{
-	*active = ud_net_conn(from);
-	*passive = ud_net_conn(to);
-	tell(*active, *passive, RDMA_CM_EVENT_CONNECT_REQUEST);
-	tell(*passive, *active, RDMA_CM_EVENT_ESTABLISHED);
-}
-
-void ud_net_close(struct ud_conn *conn)
-{
-	struct vrb_rc_conn **at = bucket(conn);
-
-	while (*at != &conn->rc)
-		at = &(*at)->qp_next;
-	*at = conn->rc.qp_next;
-	vrb_ud_conn_close(&conn->rc);
-	free(conn);
-}
-
-void ud_net_forget(struct ud_conn *conn)
-{
-	conn->rc.ud->over = true;
-	ud_net_close(conn);
-}
-
-int ud_net_post(struct ud_conn *conn, enum ibv_wr_opcode opcode, void *buf, uint32_t len,
-		uint64_t remote, uint32_t key, uint64_t id)
-{
-	struct ibv_sge sge = { .addr = (uintptr_t)buf, .length = len };
-	struct ibv_send_wr *bad, wr = {
-		.wr_id = id,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = opcode,
-		.send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = { .remote_addr = remote, .rkey = key },
-	};
-
-	return ibv_post_send(conn->rc.sq, &wr, &bad);
 }
 
 bool ud_net_poll(unsigned int at, struct ibv_wc *wc)

@@ -49,7 +49,7 @@ struct ud_net_params {
 	bool srd;		  /* constant */
 	uint32_t unready;	  /* SRD: packets in a thousand whose receiver is not ready */
 	enum ibv_wc_status error; /* SRD: of all packets, if it is not 0 */
-	unsigned int grows; /* bits of nodes whose connections get queue pairs; constant */
+	unsigned int grows;	  /* bits of nodes whose connections get queue pairs; constant */
 	/* At these nodes that step of a queue pair fails; IBV_QPS_RESET: it is not created. */
 	unsigned int rc_failing;
 	enum ibv_qp_state rc_fails;

@@ -85,9 +85,8 @@ struct ibv_qp *ud_net_rc_create(unsigned int node, struct ibv_context *ctx,
 	must(i < QPS && init->srq && init->send_cq == init->recv_cq);
 	memset(&qps[i], 0, offsetof(struct rc, sends));
 	qps[i].head = qps[i].tail = 0;
-	qps[i].qp = (struct ibv_qp){ .context = ctx,
-				     .qp_num = next_number++,
-				     .qp_type = IBV_QPT_RC };
+	qps[i].qp =
+		(struct ibv_qp){ .context = ctx, .qp_num = next_number++, .qp_type = IBV_QPT_RC };
 	qps[i].srq = init->srq;
 	qps[i].node = node;
 	qps[i].exists = true;

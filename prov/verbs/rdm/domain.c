@@ -45,9 +45,10 @@ static int set_transport(struct vrb_domain *domain)
 		vrb_mr_table_open(&domain->table);
 	if (!name || !strcasecmp(name, "rc") || domain->ud)
 		return 0;
-	return ofi_refuse(&vrb_prov, FI_LOG_DOMAIN, -FI_EINVAL,
-			  "fi_domain: FI_VERBS_RDM_TRANSPORT=%s is not valid; it takes rc, ud or auto\n",
-			  name);
+	return ofi_refuse(
+		&vrb_prov, FI_LOG_DOMAIN, -FI_EINVAL,
+		"fi_domain: FI_VERBS_RDM_TRANSPORT=%s is not valid; it takes rc, ud or auto\n",
+		name);
 }
 
 static int domain_open(struct vrb_domain *domain)

@@ -147,11 +147,11 @@ struct vrb_ud_conn {
 	uint32_t part_len;
 	TAILQ_ENTRY(vrb_ud_conn) busy, done, failing, stalling, prompt;
 	bool is_stalled, is_prompt;
-	bool rc_due;	       /* VRB_UD_QP is to be sent */
-	bool rc_met;	       /* that of the peer has arrived */
-	bool rc_closed;	       /* the connection gets no reliable queue pair */
-	uint32_t traffic;      /* what the work requests are worth that were posted */
-	struct vrb_ud_rc *rc;  /* NULL: none */
+	bool rc_due;	      /* VRB_UD_QP is to be sent */
+	bool rc_met;	      /* that of the peer has arrived */
+	bool rc_closed;	      /* the connection gets no reliable queue pair */
+	uint32_t traffic;     /* what the work requests are worth that were posted */
+	struct vrb_ud_rc *rc; /* NULL: none */
 	struct {
 		uint32_t number, psn, reads;
 		enum ibv_mtu mtu;
@@ -353,8 +353,11 @@ bool vrb_ud_rc_post(struct vrb_ud_conn *ud, struct ibv_send_wr *wr, struct ibv_s
 		    int *err);
 /* Fills in VRB_UD_QP, which is sent now. */
 void vrb_ud_rc_describe(struct vrb_ud_conn *ud, struct vrb_ud_packet *packet);
-/* Handles that of the peer. */
-void vrb_ud_rc_met(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet);
+/*
+ * Handles that of the peer. Returns -FI_EPROTO if no peer sends it, or -FI_EIO if the connection
+ * cannot go on, because the peer may rely on a queue pair that cannot be connected.
+ */
+int vrb_ud_rc_met(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet);
 /* Posts receives to the device's SRQ, and returns those for which there is no place. */
 struct ibv_recv_wr *vrb_ud_rc_post_recvs(struct vrb_ud *all, struct ibv_recv_wr *wr);
 /* Takes a completion of such a queue pair. Returns 1 if it is to be reported as *out, else 0. */

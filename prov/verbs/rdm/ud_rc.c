@@ -188,8 +188,8 @@ static struct ibv_qp *create_qp(struct vrb_ud_conn *ud)
 		.qp_type = IBV_QPT_RC,
 		.cap = { .max_send_wr = room_of(ud),
 			 .max_send_sge = 1 + OFI_RDM_PROTO_IOV,
-			 .max_inline_data = (uint32_t)(rc->inline_max +
-						       sizeof(struct ofi_rdm_wire_fast)) },
+			 .max_inline_data =
+				 (uint32_t)(rc->inline_max + sizeof(struct ofi_rdm_wire_fast)) },
 	};
 
 	return ibv_create_qp(vrb_rc_domain(ud->conn->ep)->pd, &attr);
@@ -204,9 +204,8 @@ static int to_init(struct vrb_ud_conn *ud, struct ibv_qp *qp)
 		.qp_access_flags =
 			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
 	};
-	int err = ibv_modify_qp(qp, &attr,
-				IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-					IBV_QP_ACCESS_FLAGS);
+	int err = ibv_modify_qp(
+		qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 
 	return err ? rc_failed("ibv_modify_qp to INIT", err) : 0;
 }
@@ -346,7 +345,7 @@ static void rc_refuse(struct vrb_ud_conn *ud)
 	ud->rc_due = true;
 }
 
-/* Answers the peer, which waits until the connection is up, and until the peer has proved itself. */
+/* Answers the peer. The answer waits until the connection is up and the peer has proved itself. */
 static void rc_answer(struct vrb_ud_conn *ud)
 {
 	if (!vrb_ud_of(ud)->rcs.wanted) {
@@ -376,26 +375,24 @@ static bool is_valid(const struct vrb_ud_packet *packet)
 	       packet->addr <= IBV_MTU_4096;
 }
 
-void vrb_ud_rc_met(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
+int vrb_ud_rc_met(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 {
-	if (ud->rc_met || (packet->key && !is_valid(packet))) {
-		vrb_ud_violated(ud, VRB_UD_BROKEN);
-		return;
-	}
+	if (ud->rc_met || (packet->key && !is_valid(packet)))
+		return -FI_EPROTO;
 	ud->rc_met = true;
 	if (!packet->key) {
 		ud->rc_closed = true;
 		vrb_ud_rc_close(ud);
-		return;
+		return 0;
 	}
 	ud->rc_peer.number = packet->key;
 	ud->rc_peer.psn = packet->id;
 	ud->rc_peer.reads = packet->asked;
 	ud->rc_peer.mtu = (enum ibv_mtu)packet->addr;
-	if (!ud->rc)
-		rc_answer(ud);
-	else if (rc_connect(ud))
-		vrb_ud_tell(ud, FI_EIO);
+	if (ud->rc)
+		return rc_connect(ud) ? -FI_EIO : 0;
+	rc_answer(ud);
+	return 0;
 }
 
 void vrb_ud_rc_describe(struct vrb_ud_conn *ud, struct vrb_ud_packet *packet)

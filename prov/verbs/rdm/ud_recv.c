@@ -62,9 +62,8 @@ void vrb_ud_violated(struct vrb_ud_conn *ud, enum vrb_ud_reason reason)
 /* Takes the next of the transport's receive buffers. */
 static struct vrb_rdm_rx *take_recv(struct vrb_ud *all)
 {
-	return all->recv_tail == all->recv_head
-		       ? NULL
-		       : all->recvs[all->recv_tail++ & all->message_mask];
+	return all->recv_tail == all->recv_head ? NULL
+						: all->recvs[all->recv_tail++ & all->message_mask];
 }
 
 static bool lacks_buffer(const struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
@@ -176,6 +175,16 @@ static void take_data(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet
 	vrb_ud_wr_done(ud, wr);
 }
 
+static void take_qp(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
+{
+	int ret = vrb_ud_rc_met(ud, packet);
+
+	if (ret == -FI_EPROTO)
+		vrb_ud_violated(ud, VRB_UD_BROKEN);
+	else if (ret)
+		vrb_ud_tell(ud, -ret);
+}
+
 static void handle(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 {
 	if (ud->reason)
@@ -194,7 +203,7 @@ static void handle(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 		take_data(ud, packet);
 		break;
 	case VRB_UD_QP:
-		vrb_ud_rc_met(ud, packet);
+		take_qp(ud, packet);
 		break;
 	default:
 		break;

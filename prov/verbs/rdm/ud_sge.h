@@ -7,7 +7,8 @@
 #include "ud_int.h"
 
 /* Copies a part of what a work request sends. */
-static inline void vrb_ud_gather(const struct vrb_ud_wr *wr, uint32_t from, uint32_t len, uint8_t *to)
+static inline void vrb_ud_gather(const struct vrb_ud_wr *wr, uint32_t from, uint32_t len,
+				 uint8_t *to)
 {
 	uint32_t take;
 	int i;
@@ -26,7 +27,8 @@ static inline void vrb_ud_gather(const struct vrb_ud_wr *wr, uint32_t from, uint
 }
 
 /* Copies to a part of the memory of a work request. */
-static inline void vrb_ud_scatter(const struct vrb_ud_wr *wr, uint64_t to, const uint8_t *from, size_t len)
+static inline void vrb_ud_scatter(const struct vrb_ud_wr *wr, uint64_t to, const uint8_t *from,
+				  size_t len)
 {
 	size_t take;
 	int i;
