@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_rma.h>
+#include <rdma/fi_stats.h>
 #include "rdm_node.h"
 
 enum {
@@ -245,6 +246,25 @@ static void exchange_with(struct child *child, struct end *end)
 	child_hear(child, &word, 1);
 }
 
+/* Returns true if this process has a peer with that transport. */
+static bool has_peer_on(const char *transport)
+{
+	struct fi_stats_attr attr = { .size = sizeof(attr) };
+	struct fi_stats_peer peer = { 0 };
+	struct fi_ops_stats_process *ops;
+	bool found = false;
+	struct fid *fid;
+	int ret;
+
+	OK(fi_open(FI_VERSION(2, 6), "stats", &attr, sizeof(attr), 0, &fid, NULL));
+	OK(fi_open_ops(fid, FI_STATS_PROCESS_OPS, 0, (void **)&ops, NULL));
+	while ((ret = ops->next_peer(fid, peer.id, &peer)) == 1)
+		found |= !strcmp(peer.transport, transport);
+	RETURNS(ret, 0);
+	OK(fi_close(fid));
+	return found;
+}
+
 static void both_grow(void)
 {
 	struct child child = child_start(partner, NULL);
@@ -252,6 +272,7 @@ static void both_grow(void)
 
 	exchange_with(&child, &end);
 	EQUAL(count_qps(), 2);
+	CHECK(has_peer_on("rc"));
 	child_say(&child, "g", 1);
 	child_end(&child);
 	end_close(&end);
@@ -268,6 +289,7 @@ static void one_has_ud(void)
 	child = child_start(partner, ud);
 	exchange_with(&child, &end);
 	EQUAL(count_qps(), 0);
+	CHECK(has_peer_on("ud"));
 	child_say(&child, "g", 1);
 	child_end(&child);
 	end_close(&end);
