@@ -151,18 +151,98 @@ static void it_is_used_late(void **state)
 	assert_int_equal(ud_flows[0].arrived, 3);
 }
 
-/* What a peer that violates the protocol sends through its queue pair is dropped. */
+/*
+ * What a peer that violates the protocol sends through its queue pair is dropped. However much it
+ * is, other peers keep their receives.
+ */
 static void violators_are_not_heard(void **state)
 {
+	unsigned int i;
+
 	(void)state;
 	deserve(0);
 	settle();
 	ud_flow_conns[1]->rc.ud->reason = VRB_UD_BROKEN;
-	ud_flow_send(0);
+	for (i = 0; i < UD_BUFFERS; i++) {
+		ud_flow_send(0);
+		ud_net_pass(100);
+		ud_flow_poll(0);
+		ud_flow_poll(1);
+	}
 	assert_true(ud_flow_is_used(0));
-	settle();
 	assert_int_equal(ud_flows[0].arrived, 0);
-	assert_int_equal(ud_nodes[1].rc.ud->rcs.in_srq, UD_BUFFERS / 2 - 1);
+	assert_int_equal(ud_nodes[1].rc.ud->rcs.in_srq, UD_BUFFERS / 2);
+}
+
+/* Posts a read of the other node's memory, unless there are four. */
+static void read_other(unsigned int at, unsigned int *posted, const unsigned int *done)
+{
+	static uint8_t bytes[2][4][4000];
+	const struct ud_node *other = ud_flow_conns[!at]->node;
+
+	while (*posted - *done < 4 &&
+	       !ud_net_post(ud_flow_conns[at], IBV_WR_RDMA_READ, bytes[at][*posted % 4],
+			    sizeof(bytes[at][0]), (uintptr_t)other->region, other->mr.rkey,
+			    (uint64_t)*posted << 1))
+		++*posted;
+}
+
+/* The answers to the peer's reads, which never end, have no order with what is posted. */
+static void reads_in_both_directions_end_on_queue_pairs(void **state)
+{
+	unsigned int at, rounds, posted[2] = { 0 }, done[2] = { 0 };
+	struct ibv_wc wc;
+
+	(void)state;
+	for (rounds = 0; rounds < 2000 && !(ud_flow_is_used(0) && ud_flow_is_used(1)); rounds++) {
+		for (at = 0; at < 2; at++) {
+			while (ud_net_poll(at, &wc))
+				done[at]++;
+			read_other(at, &posted[at], &done[at]);
+		}
+		ud_net_pass(20);
+	}
+	assert_true(ud_flow_is_used(0) && ud_flow_is_used(1));
+}
+
+/* A target of writes posts nothing itself. */
+static void targets_answer_once_they_are_up(void **state)
+{
+	(void)state;
+	ud_flow_conns[1]->rc.state = VRB_RC_CONN_ACCEPTED;
+	deserve(0);
+	settle();
+	assert_true(ud_flow_conns[1]->rc.ud->rc_met);
+	assert_int_equal(ud_net_rc_count(1), 0);
+	ud_flow_conns[1]->rc.state = VRB_RC_CONN_UP;
+	deserve(0);
+	settle();
+	ud_flow_write(0);
+	assert_true(ud_flow_is_used(0));
+}
+
+/* A silent work request may have reached a peer that has ended since: somebody has to ask. */
+static void silent_work_requests_are_quiet(void **state)
+{
+	struct vrb_rc_conn *conn = &ud_flow_conns[0]->rc;
+	static struct vrb_rdm_slot slots[2];
+
+	(void)state;
+	deserve(0);
+	settle();
+	ud_flow_write(0);
+	settle();
+	assert_true(ud_flow_is_used(0));
+	conn->slots = slots;
+	conn->mask = 1;
+	conn->head = conn->tail = 0;
+	assert_true(vrb_ud_conn_quiet(conn));
+	conn->head = 1;
+	assert_false(vrb_ud_conn_quiet(conn));
+	slots[0].flags = OFI_RDM_SILENT;
+	assert_true(vrb_ud_conn_quiet(conn));
+	conn->head = 0;
+	conn->slots = NULL;
 }
 
 static void few_messages_get_none(void **state)
@@ -496,6 +576,9 @@ int main(void)
 		TEST(both_use_it),
 		TEST(it_is_used_late),
 		TEST(violators_are_not_heard),
+		TEST(reads_in_both_directions_end_on_queue_pairs),
+		TEST(targets_answer_once_they_are_up),
+		TEST(silent_work_requests_are_quiet),
 		TEST(few_messages_get_none),
 		TEST(both_ask_at_once),
 		cmocka_unit_test(a_peer_may_have_none),

@@ -26,7 +26,8 @@ static void conn_ended(struct ofi_rdm_ep *ep, struct ofi_rdm_task *end)
 	struct ofi_rdm_peer *peer = conn->peer;
 
 	vrb_rdm_poll_all(ep);
-	if (conn->takes && !conn->let_go)
+	/* Datagrams and their queue pairs have receives apart: see ud_rc.c. */
+	if (conn->takes && !conn->let_go && !conn->ud)
 		vrb_rdm_rx_doubt(&vrb_rc(ep)->rx);
 	vrb_rdm_flush(conn, conn->err);
 	vrb_rdm_conn_drained(conn);

@@ -354,6 +354,7 @@ int vrb_ud_conn_open(struct vrb_rc_conn *conn)
 	STAILQ_INIT(&ud->stalled);
 	TAILQ_INIT(&ud->not_ready);
 	ofi_rdm_ack_init(&ud->ack, &all->ack_params, ud->first);
+	ud->ordered = ud->first;
 	/* A device without order does not lose what it delivers late. */
 	if (all->unordered)
 		ud->ack.reorder = OFI_RDM_SEQ_WINDOW;
@@ -440,7 +441,12 @@ bool vrb_ud_conn_quiet(const struct vrb_rc_conn *conn)
 {
 	const struct vrb_ud_conn *ud = conn->ud;
 
-	return !ud->turn && !ud->flying && !ud->reads && (!ud->rc || vrb_rc_conn_idle(conn));
+	if (ud->turn || ud->flying || ud->reads)
+		return false;
+	if (!ud->rc || !ud->rc->used || vrb_rc_conn_idle(conn))
+		return true;
+	/* Silent work requests of a queue pair do not complete by themselves. */
+	return conn->slots[(conn->head - 1) & conn->mask].flags & OFI_RDM_SILENT;
 }
 
 bool vrb_ud_is_start(const void *bytes, size_t len)

@@ -33,7 +33,7 @@ enum {
 	/* Refusals of packets to unknown connections: so many in so many us. */
 	VRB_UD_REFUSALS = 32,
 	VRB_UD_REFUSAL_US = 8000,
-	VRB_UD_RC_BUCKETS = 64,
+	VRB_UD_RC_BUCKETS = 1024,
 };
 
 struct vrb_ud_wr;
@@ -147,6 +147,8 @@ struct vrb_ud_conn {
 	uint32_t part_len;
 	TAILQ_ENTRY(vrb_ud_conn) busy, done, failing, stalling, prompt;
 	bool is_stalled, is_prompt;
+	/* Packets before it must be handled by the peer before a queue pair may overtake them. */
+	uint32_t ordered;
 	bool rc_due;	      /* VRB_UD_QP is to be sent */
 	bool rc_met;	      /* that of the peer has arrived */
 	bool rc_closed;	      /* the connection gets no reliable queue pair */
@@ -229,7 +231,8 @@ struct vrb_ud {
 		bool wanted;
 		struct ibv_srq *srq; /* created with the first of them */
 		uint32_t share;	     /* receives that are to be in the SRQ */
-		uint32_t in_srq;     /* receives in it, as far as known */
+		uint32_t in_srq;     /* receives in it, and those that the device has lost */
+		uint32_t lost;	     /* how many of them the device may have lost */
 		uint32_t count, most;
 		uint32_t cq_size, room; /* of the device's CQ, and how much of it is left */
 		struct vrb_ud_rc *by_qp[VRB_UD_RC_BUCKETS];
@@ -364,6 +367,8 @@ struct ibv_recv_wr *vrb_ud_rc_post_recvs(struct vrb_ud *all, struct ibv_recv_wr 
 int vrb_ud_rc_take(struct vrb_ud *all, const struct ibv_wc *wc, struct ibv_wc *out);
 /* Everything posted to it completes with errors. Returns false if that may not happen. */
 bool vrb_ud_rc_flush(struct vrb_ud_conn *ud);
+/* Answers the peer's VRB_UD_QP if that has not been possible yet. */
+void vrb_ud_rc_answer(struct vrb_ud_conn *ud);
 /* Frees what the connection has of it. */
 void vrb_ud_rc_close(struct vrb_ud_conn *ud);
 

@@ -7,6 +7,7 @@
 #include "ud_int.h"
 
 #define BATCH	16
+#define ROUNDS	128 /* of batches in one call: packets that are dropped may never end */
 #define TICK_MS 100 /* peers learn from polls that this process is alive */
 
 uint64_t vrb_ud_clock(void)
@@ -194,7 +195,7 @@ static int poll_device(struct vrb_ud *all, int count, struct ibv_wc *out, int *d
 int vrb_ud_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 {
 	struct vrb_ud *all = cq->cq_context;
-	int some, n = report(all, count, wc);
+	int some, rounds = ROUNDS, n = report(all, count, wc);
 
 	do {
 		if (n == count)
@@ -206,7 +207,7 @@ int vrb_ud_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 			run_timers(all);
 		vrb_ud_repost(all);
 		n += report(all, count - n, wc + n);
-	} while (some > 0);
+	} while (some > 0 && --rounds);
 	return n;
 }
 

@@ -2,7 +2,7 @@
 /*
  * Reliable queue pairs below connections on unreliable datagrams (FI_VERBS_RDM_TRANSPORT=auto): a
  * connection that carries much gets one. Each end tells the other its queue pair in VRB_UD_QP, a
- * packet with a number, and connects its own to the peer's when that of the peer arrives. Either
+ * packet with a number, and connects its own when the peer's VRB_UD_QP arrives. Either
  * end may begin; one that has no queue pair and does not get one says so.
  *
  * An end posts to its queue pair once the completions of all work requests are reported and the
@@ -61,12 +61,16 @@ void vrb_ud_rc_init(struct vrb_ud *all)
 {
 	const struct vrb_domain *domain = vrb_rc_domain(all->ep);
 	uint32_t fixed = all->sq_depth + all->rq_depth, depth = vrb_rc(all->ep)->rx.depth;
+	uint32_t max = (uint32_t)domain->attr.max_cqe;
 
 	if (!domain->grows || depth < LEAST || domain->attr.max_srq <= 0)
 		return;
 	all->rcs.wanted = true;
 	all->rcs.share = depth / 2;
 	all->rcs.most = (uint32_t)(vrb_params.max_conn ? vrb_params.max_conn : domain->attr.max_qp);
+	/* The device's CQ has room for so many. */
+	max = max > fixed + depth ? (max - fixed - depth) / (OFI_RDM_WIRE_WINDOW + 1) : 0;
+	all->rcs.most = least_of(all->rcs.most, max);
 	all->rcs.cq_size = (uint32_t)vrb_rc(all->ep)->cq->cqe;
 	all->rcs.room = all->rcs.cq_size > fixed ? all->rcs.cq_size - fixed : 0;
 }
@@ -100,7 +104,7 @@ static bool make_room(struct vrb_ud *all, uint32_t need)
 static uint32_t share_of(const struct vrb_ud *all, uint32_t count)
 {
 	uint32_t half = (all->rcs.in_srq + all->recv_head - all->recv_tail + count) / 2;
-	uint32_t share = least_of(half, all->rcs.share);
+	uint32_t share = least_of(half, all->rcs.share) + all->rcs.lost;
 
 	return share > all->rcs.in_srq ? least_of(share - all->rcs.in_srq, count) : 0;
 }
@@ -152,7 +156,7 @@ static void fill_srq(struct vrb_ud *all)
 	}
 }
 
-/* It has places for more than its share, as the device may lose receives that count as in it. */
+/* It has places for more than its share: for as many as the device may have lost. */
 static int open_srq(struct vrb_ud *all)
 {
 	struct ibv_srq_init_attr attr = {
@@ -162,12 +166,12 @@ static int open_srq(struct vrb_ud *all)
 
 	if (all->rcs.srq)
 		return 0;
-	if (!make_room(all, all->rcs.share))
+	if (!make_room(all, 2 * all->rcs.share))
 		return rc_failed("the completion queue is full", ENOMEM);
 	all->rcs.srq = ibv_create_srq(vrb_rc_domain(all->ep)->pd, &attr);
 	if (!all->rcs.srq)
 		return rc_failed("ibv_create_srq", errno);
-	all->rcs.room -= all->rcs.share;
+	all->rcs.room -= 2 * all->rcs.share;
 	fill_srq(all);
 	return 0;
 }
@@ -253,7 +257,6 @@ static int rc_new(struct vrb_ud_conn *ud)
 	return 0;
 }
 
-/* What the device or its CQ does not permit is not tried again until another queue pair is gone. */
 static int open_rc(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
@@ -261,11 +264,7 @@ static int open_rc(struct vrb_ud_conn *ud)
 
 	if (!ret && !make_room(all, room_of(ud)))
 		ret = rc_failed("the completion queue is full", ENOMEM);
-	if (!ret)
-		ret = rc_new(ud);
-	if (ret)
-		all->rcs.most = all->rcs.count ? all->rcs.count : 1;
-	return ret;
+	return ret ? ret : rc_new(ud);
 }
 
 /* Strangers cannot use the last quarter. */
@@ -282,8 +281,8 @@ static bool is_ready(const struct vrb_ud_conn *ud)
 {
 	const struct vrb_rc_conn *conn = ud->conn;
 
-	return conn->state == VRB_RC_CONN_UP && conn->live && !ud->over && !ud->broken &&
-	       !(conn->proof && conn->proof->shut);
+	return (conn->state == VRB_RC_CONN_UP || conn->mirror) && conn->live && !ud->over &&
+	       !ud->broken && !(conn->proof && conn->proof->shut);
 }
 
 static int to_rtr(struct vrb_ud_conn *ud)
@@ -331,10 +330,11 @@ static int rc_connect(struct vrb_ud_conn *ud)
 {
 	int ret;
 
-	ud->conn->takes = true;
 	ret = to_rtr(ud);
-	if (!ret)
+	if (!ret) {
+		ud->conn->takes = true;
 		ret = to_rts(ud);
+	}
 	ud->rc->connected = !ret;
 	return ret;
 }
@@ -346,7 +346,7 @@ static void rc_refuse(struct vrb_ud_conn *ud)
 }
 
 /* Answers the peer. The answer waits until the connection is up and the peer has proved itself. */
-static void rc_answer(struct vrb_ud_conn *ud)
+void vrb_ud_rc_answer(struct vrb_ud_conn *ud)
 {
 	if (!vrb_ud_of(ud)->rcs.wanted) {
 		rc_refuse(ud);
@@ -391,7 +391,7 @@ int vrb_ud_rc_met(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 	ud->rc_peer.mtu = (enum ibv_mtu)packet->addr;
 	if (ud->rc)
 		return rc_connect(ud) ? -FI_EIO : 0;
-	rc_answer(ud);
+	vrb_ud_rc_answer(ud);
 	return 0;
 }
 
@@ -423,7 +423,7 @@ static uint32_t worth_of(const struct ibv_send_wr *wr)
 static void rc_consider(struct vrb_ud_conn *ud, const struct ibv_send_wr *wr)
 {
 	if (ud->rc_met) {
-		rc_answer(ud);
+		vrb_ud_rc_answer(ud);
 		return;
 	}
 	if (ud->traffic < WORTH)
@@ -449,12 +449,12 @@ static void rc_switch(struct vrb_ud_conn *ud)
 static bool may_switch(const struct vrb_ud_conn *ud)
 {
 	return ud->rc->connected && ud->rc->announced && STAILQ_EMPTY(&ud->wrs) &&
-	       ud->rc->handled == ud->ack.out.next && !ud->over && !ud->broken;
+	       ofi_rdm_seq_distance(ud->rc->handled, ud->ordered) <= 0 && !ud->over && !ud->broken;
 }
 
 /*
  * A busy connection always has something under way. So that its queue pair is used some day,
- * posting fails then while there is something whose completion makes the transport try again.
+ * posting fails then; the transport tries again after a completion, or 20 ms later.
  */
 static bool must_drain(struct vrb_ud_conn *ud)
 {
@@ -484,7 +484,11 @@ bool vrb_ud_rc_post(struct vrb_ud_conn *ud, struct ibv_send_wr *wr, struct ibv_s
 /* Gives a receive back that the transport has posted. */
 static void give_back(struct vrb_ud *all, struct vrb_rdm_rx *rx)
 {
-	vrb_ud_recv_add(all, &((struct vrb_rdm_rx_buf *)rx)->wr);
+	struct ibv_recv_wr *wr = &((struct vrb_rdm_rx_buf *)rx)->wr;
+
+	wr->next = NULL;
+	if (vrb_ud_rc_post_recvs(all, wr))
+		vrb_ud_recv_add(all, wr);
 }
 
 /* Completions of a queue pair that is gone matter to nobody, but its receives are there again. */
@@ -503,7 +507,8 @@ int vrb_ud_rc_take(struct vrb_ud *all, const struct ibv_wc *wc, struct ibv_wc *o
 	}
 	if (!rc)
 		return 0;
-	if (received && wc->status == IBV_WC_SUCCESS) {
+	/* A message stays behind those that were sent as datagrams. */
+	if (received && wc->status == IBV_WC_SUCCESS && all->message_tail != all->message_head) {
 		vrb_ud_report(all, rx, wc->byte_len, rc->ud->conn->qp_num);
 		return 0;
 	}
@@ -530,7 +535,6 @@ static void show_datagrams(struct ofi_rdm_peer *peer)
 		strcpy(peer->stats.transport, "ud");
 }
 
-/* A device that does not report the last receive may have lost the one for a message's rest. */
 void vrb_ud_rc_close(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
@@ -546,8 +550,9 @@ void vrb_ud_rc_close(struct vrb_ud_conn *ud)
 		ibv_destroy_qp(rc->qp);
 	all->rcs.count--;
 	all->rcs.room += room_of(ud);
-	if (ud->conn->takes && !ud->conn->let_go && all->rcs.in_srq)
-		all->rcs.in_srq--;
+	/* A device that does not report the last receive may have lost one. */
+	if (ud->conn->takes && !ud->conn->let_go && all->rcs.lost < all->rcs.share / 2)
+		all->rcs.lost++;
 	ud->rc = NULL;
 	if (rc->used && ud->conn->peer)
 		show_datagrams(ud->conn->peer);

@@ -9,6 +9,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include <ofi/addr.h>
+#include "src/ds/compiler.h"
 #include "proof.h"
 #include "prov/verbs/provider/mr_table.h"
 #include "prov/verbs/provider/prov.h"
@@ -408,6 +409,8 @@ static bool take_packet(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
 		stays = take_numbered(ud, rx);
 	if (!vrb_ud_resend(ud) || ud->over)
 		return stays;
+	if (ofi_unlikely(ud->rc_met && !ud->rc && !ud->rc_closed))
+		vrb_ud_rc_answer(ud);
 	vrb_ud_pump(ud);
 	if (ofi_rdm_ack_is_owed(&ud->ack, all->now))
 		vrb_ud_send_ack(ud);

@@ -153,8 +153,10 @@ static void launch(struct vrb_ud_conn *ud, struct vrb_ud_tx *tx)
 	if (ud->chats < ud->chats_needed && all->now - ud->met < VRB_UD_SOON_US)
 		ud->chats++;
 	ud->flying++;
-	if (tx->wr)
+	if (tx->wr) {
 		tx->wr->flying++;
+		ud->ordered = ud->ack.out.next;
+	}
 	vrb_ud_transmit(ud, tx);
 }
 
@@ -321,6 +323,7 @@ static bool send_qp(struct vrb_ud_conn *ud)
 	vrb_ud_rc_describe(ud, &packet);
 	tx->len = (uint32_t)vrb_ud_build(tx->bytes, &packet);
 	launch(ud, tx);
+	ud->ordered = ud->ack.out.next;
 	return true;
 }
 
