@@ -40,8 +40,8 @@ static int post_from(unsigned int at, enum ibv_wr_opcode opcode, void *buf, uint
 		     uint64_t remote)
 {
 	uint32_t number = ud_flows[at].works;
-	int err = ud_net_post(ud_flow_conns[at], opcode, buf, len, remote,
-			      ud_flows[at].to->node->mr.rkey, (uint64_t)number << 1);
+	int err = ud_net_post(ud_flow_conns[at], opcode, buf, len, remote, ud_nodes[!at].mr.rkey,
+			      (uint64_t)number << 1);
 
 	assert_true(!err || err == ENOMEM);
 	ud_flows[at].works += !err;
