@@ -11,7 +11,6 @@ enum {
 	INVALID_VALUE = 1,
 	OUT_OF_MEMORY = 2,
 	NO_DEVICE = 100,
-	NOT_FOUND = 500,
 	NOT_SUPPORTED = 801,
 	ATTRIBUTE_CONTEXT = 1,
 	ATTRIBUTE_MEMORY_TYPE = 2,
@@ -63,8 +62,11 @@ static const struct ofi_hmem_symbol symbols[] = {
 };
 
 static const struct ofi_hmem_error errors[] = {
-	{ INVALID_VALUE, FI_EINVAL }, { OUT_OF_MEMORY, FI_ENOMEM },	{ NO_DEVICE, FI_ENODEV },
-	{ NOT_FOUND, FI_EFAULT },     { NOT_SUPPORTED, FI_EOPNOTSUPP }, { 0 },
+	{ INVALID_VALUE, FI_EINVAL },
+	{ OUT_OF_MEMORY, FI_ENOMEM },
+	{ NO_DEVICE, FI_ENODEV },
+	{ NOT_SUPPORTED, FI_EOPNOTSUPP },
+	{ 0 },
 };
 
 static const char *error_name(int err)
@@ -176,18 +178,18 @@ static int cuda_sync(const void *addr)
 	return to_errno(cuda.set_attribute(&yes, ATTRIBUTE_SYNC_MEMOPS, pointer(addr)));
 }
 
-/* Exports the whole pages of the allocation around the range. Returns an error of the driver. */
+/* Exports the whole pages of the allocation around the range. Needs a context of the thread. */
 static int export_pages(device_ptr addr, size_t len, struct ofi_hmem_export *to)
 {
 	device_ptr base, first, end, page = (device_ptr)sysconf(_SC_PAGESIZE);
 	size_t size;
 
 	if (cuda.range(&base, &size, addr) || addr + len > base + size)
-		return NOT_FOUND;
+		return -FI_EFAULT;
 	first = addr & ~(page - 1);
 	end = (addr + len + page - 1) & ~(page - 1);
 	to->offset = addr - first;
-	return cuda.handle(&to->fd, first, end - first, HANDLE_DMA_BUF_FD, 0);
+	return to_errno(cuda.handle(&to->fd, first, end - first, HANDLE_DMA_BUF_FD, 0));
 }
 
 static int cuda_export(const void *addr, size_t len, struct ofi_hmem_export *to)
@@ -198,7 +200,11 @@ static int cuda_export(const void *addr, size_t len, struct ofi_hmem_export *to)
 	if (!cuda.handle)
 		return -FI_ENOSYS;
 	ret = cuda_enter(addr, &visit);
-	return ret ? ret : cuda_leave(&visit, export_pages(pointer(addr), len, to));
+	if (ret)
+		return ret;
+	ret = export_pages(pointer(addr), len, to);
+	cuda_leave(&visit, SUCCESS);
+	return ret;
 }
 
 const struct ofi_hmem ofi_hmem_cuda = {

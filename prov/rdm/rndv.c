@@ -256,7 +256,7 @@ static bool read_more(struct ofi_rdm_proto_in *in)
 	if (len > there)
 		len = (size_t)there;
 	ret = proto->xport.ops->read(in, addr, &in->mr[i], len, remote, key);
-	/* What cannot be read is sent, once no read is in flight. */
+	/* The peer sends what cannot be read, once no read is in flight. */
 	if (ret == -FI_EAGAIN || (ret == -FI_EOPNOTSUPP && in->inflight))
 		return false;
 	if (ret) {

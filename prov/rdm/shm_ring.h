@@ -23,7 +23,7 @@ struct ofi_shm_ring_map {
 	uint32_t reader_sleeps __attribute__((aligned(64)));
 	/* The end of the packet for which the writer waits: the reader wakes it. 0: none. */
 	uint64_t writer_waits __attribute__((aligned(64)));
-	/* What the writer may copy from the memory of the process that made it, the reader. */
+	/* The reader's process, which made the map, lets the writer copy these bytes of it. */
 	struct ofi_shm_grant grants[OFI_SHM_GRANTS] __attribute__((aligned(64)));
 	uint8_t data[OFI_SHM_RING_DATA] __attribute__((aligned(64)));
 };

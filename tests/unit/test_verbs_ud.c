@@ -220,17 +220,10 @@ static void run_schedule(uint64_t seed, const struct ud_net_params *params)
 	ud_net_end();
 }
 
-static uint64_t seeds(void)
-{
-	const char *wanted = getenv("WEFT_SEEDS");
-
-	return wanted ? strtoull(wanted, NULL, 10) : 60;
-}
-
 static void schedules(void **state)
 {
 	struct ud_net_params params = { 0 };
-	uint64_t seed, count = seeds();
+	uint64_t seed, count = ud_net_seeds();
 
 	(void)state;
 	for (seed = 1; seed <= count; seed++) {
@@ -246,7 +239,7 @@ static void schedules(void **state)
 static void srd_schedules(void **state)
 {
 	struct ud_net_params params = { .srd = true };
-	uint64_t seed, count = seeds();
+	uint64_t seed, count = ud_net_seeds();
 
 	(void)state;
 	for (seed = 1; seed <= count; seed++) {

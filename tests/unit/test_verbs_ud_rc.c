@@ -52,17 +52,10 @@ static void run(void)
 	assert_true(is_done(&ud_flows[0]) && is_done(&ud_flows[1]));
 }
 
-static uint64_t seeds(void)
-{
-	const char *wanted = getenv("WEFT_SEEDS");
-
-	return wanted ? strtoull(wanted, NULL, 10) : 60;
-}
-
 static void nothing_overtakes(void **state)
 {
 	struct ud_net_params params = { .grows = ALL };
-	uint64_t seed, count = seeds();
+	uint64_t seed, count = ud_net_seeds();
 
 	(void)state;
 	for (seed = 1; seed <= count; seed++) {

@@ -63,6 +63,13 @@ static void must(bool truth)
 		abort();
 }
 
+uint64_t ud_net_seeds(void)
+{
+	const char *wanted = getenv("WEFT_SEEDS");
+
+	return wanted ? strtoull(wanted, NULL, 10) : 60;
+}
+
 uint32_t ud_net_any(uint32_t n)
 {
 	net.random ^= net.random << 13;

@@ -67,6 +67,8 @@ void ud_net_begin(uint64_t seed, const struct ud_net_params *params);
 void ud_net_set(const struct ud_net_params *params);
 /* Closes connections and endpoints; nothing of the device may be left. */
 void ud_net_end(void);
+/* Returns how many schedules a test runs: WEFT_SEEDS, or 60. */
+uint64_t ud_net_seeds(void);
 /* Returns a random number below n. */
 uint32_t ud_net_any(uint32_t n);
 /* Moves the clock and delivers packets. */

@@ -250,12 +250,8 @@ static bool is_loopback(const struct sockaddr_storage *ss)
 	return ss->ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
 }
 
-/*
- * Finds the source address that the routing table chooses for dest; only through the interface of
- * `local` unless that is NULL. Returns 0 or errno.
- */
-static int check_route(const struct vrb_port_addr *local, const struct sockaddr_storage *dest,
-		       struct sockaddr_storage *from)
+int vrb_route(const struct vrb_port_addr *local, const struct sockaddr_storage *dest,
+	      struct sockaddr_storage *from)
 {
 	struct sockaddr_storage to = *dest, src;
 	socklen_t len = sizeof(*from);
@@ -302,11 +298,11 @@ static int find_route(const struct vrb_port_addr *local, const struct sockaddr_s
 		ofi_addr_set_port((struct sockaddr *)dest, ofi_addr_port(sa(asked)));
 		return 0;
 	}
-	err = check_route(NULL, asked, &from);
+	err = vrb_route(NULL, asked, &from);
 	*preferred = !err && ofi_addr_same_host(sa(&from), sa(&local->addr));
 	if (*preferred || is_exhausted(err))
 		return err;
-	return check_route(local, asked, &from);
+	return vrb_route(local, asked, &from);
 }
 
 int vrb_resolve_dest(const struct vrb_target *target, const struct vrb_port_addr *local,

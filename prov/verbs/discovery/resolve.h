@@ -45,5 +45,11 @@ bool vrb_resolve_src(const struct vrb_target *target, const struct vrb_port_addr
  */
 int vrb_resolve_dest(const struct vrb_target *target, const struct vrb_port_addr *local,
 		     struct sockaddr_storage *dest, bool *preferred, struct ofi_miss *why);
+/*
+ * Finds the source address that the routing table chooses for dest; only through the interface of
+ * `local` unless that is NULL. Returns 0 or errno.
+ */
+int vrb_route(const struct vrb_port_addr *local, const struct sockaddr_storage *dest,
+	      struct sockaddr_storage *from);
 
 #endif

@@ -50,17 +50,17 @@ struct vrb_params {
 
 extern struct vrb_params vrb_params;
 
-/* Returns true if reliable datagrams begin on unreliable ones, and get queue pairs when needed. */
-static inline bool vrb_rdm_wants_auto(void)
+/* Returns true if FI_VERBS_RDM_TRANSPORT has this value. */
+static inline bool vrb_rdm_transport_is(const char *name)
 {
-	return vrb_params.rdm_transport && !strcasecmp(vrb_params.rdm_transport, "auto");
+	return vrb_params.rdm_transport && !strcasecmp(vrb_params.rdm_transport, name);
 }
 
-/* Returns true if reliable datagrams with these attributes go through unreliable ones. */
+/* Returns true if reliable datagrams with these attributes begin on unreliable ones. */
 static inline bool vrb_rdm_wants_ud(const struct fi_info *info)
 {
-	return info->ep_attr->protocol == FI_PROTO_RXD || vrb_rdm_wants_auto() ||
-	       (vrb_params.rdm_transport && !strcasecmp(vrb_params.rdm_transport, "ud"));
+	return info->ep_attr->protocol == FI_PROTO_RXD || vrb_rdm_transport_is("ud") ||
+	       vrb_rdm_transport_is("auto");
 }
 
 /*

@@ -40,10 +40,10 @@ static int set_transport(struct vrb_domain *domain)
 	const char *name = vrb_params.rdm_transport;
 
 	domain->ud = domain->unordered || vrb_rdm_wants_ud(domain->base.info);
-	domain->grows = !domain->unordered && vrb_rdm_wants_auto();
+	domain->grows = !domain->unordered && vrb_rdm_transport_is("auto");
 	if (domain->ud)
 		vrb_mr_table_open(&domain->table);
-	if (!name || !strcasecmp(name, "rc") || domain->ud)
+	if (!name || vrb_rdm_transport_is("rc") || domain->ud)
 		return 0;
 	return ofi_refuse(
 		&vrb_prov, FI_LOG_DOMAIN, -FI_EINVAL,

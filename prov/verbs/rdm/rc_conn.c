@@ -27,19 +27,15 @@ static int conn_failed(const char *what, int err)
 	return vrb_errno(err);
 }
 
-/* Doubles the CQ, as far as the device permits; not every CQ can grow. */
+/* Not every CQ can grow. */
 static void grow_cq(struct ofi_rdm_ep *ep)
 {
-	uint32_t max = (uint32_t)vrb_rc_domain(ep)->attr.max_cqe;
-	uint32_t size = vrb_rc(ep)->room.size < max / 2 ? 2 * vrb_rc(ep)->room.size : max;
+	uint32_t size = vrb_rc_cq_grow(ep, vrb_rc(ep)->room.size);
 
-	if (vrb_rc(ep)->room.size >= max || ibv_resize_cq(vrb_rc(ep)->cq, (int)size)) {
-		vrb_rc(ep)->room.fixed = true;
-		return;
-	}
 	vrb_rc(ep)->room.left += size - vrb_rc(ep)->room.size;
+	vrb_rc(ep)->room.fixed =
+		size == vrb_rc(ep)->room.size || size == (uint32_t)vrb_rc_domain(ep)->attr.max_cqe;
 	vrb_rc(ep)->room.size = size;
-	vrb_rc(ep)->room.fixed = size == max;
 }
 
 /*

@@ -167,6 +167,18 @@ static inline struct vrb_rc_conn *vrb_rc_conn_find(const struct ofi_rdm_ep *ep, 
 	return conn;
 }
 
+/*
+ * Doubles the device's CQ, which has that size, as far as the device permits. Returns its size from
+ * now on: the same if it cannot grow.
+ */
+static inline uint32_t vrb_rc_cq_grow(const struct ofi_rdm_ep *ep, uint32_t size)
+{
+	uint32_t max = (uint32_t)vrb_rc_domain(ep)->attr.max_cqe;
+	uint32_t wanted = size < max / 2 ? 2 * size : max;
+
+	return wanted <= size || ibv_resize_cq(vrb_rc(ep)->cq, (int)wanted) ? size : wanted;
+}
+
 static inline bool vrb_rc_conn_idle(const struct vrb_rc_conn *conn)
 {
 	return conn->head == conn->tail;

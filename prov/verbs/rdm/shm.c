@@ -8,6 +8,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include <ofi/addr.h>
+#include "prov/verbs/discovery/resolve.h"
 #include "prov/verbs/provider/prov.h"
 #include "shm_int.h"
 
@@ -26,28 +27,19 @@ bool vrb_shm_is_possible(const struct ofi_rdm_ep *ep)
  * The kernel sends to an address of this host from that address. Binding to it proves less: it
  * works with any address if net.ipv4.ip_nonlocal_bind is 1.
  */
-static bool is_here(const struct ofi_rdm_addr *addr)
+static bool is_here(const struct sockaddr *addr)
 {
-	bool v4 = addr->sa.sa_family == AF_INET;
-	struct ofi_rdm_addr from = { 0 };
-	socklen_t len = v4 ? sizeof(addr->in) : sizeof(addr->in6);
-	int fd = socket(addr->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool knows;
+	struct sockaddr_storage to = { 0 }, from = { 0 };
 
-	if (fd < 0)
-		return false;
-	knows = !connect(fd, &addr->sa, len) && !getsockname(fd, &from.sa, &len);
-	close(fd);
-	if (!knows)
-		return false;
-	return v4 ? from.in.sin_addr.s_addr == addr->in.sin_addr.s_addr
-		  : !memcmp(&from.in6.sin6_addr, &addr->in6.sin6_addr, sizeof(struct in6_addr));
+	memcpy(&to, addr, ofi_addr_size(addr));
+	return !vrb_route(NULL, &to, &from) &&
+	       ofi_addr_same_host((const struct sockaddr *)&from, addr);
 }
 
 bool vrb_shm_is_near(const struct vrb_rc_conn *conn)
 {
 	return vrb_shm_is_possible(conn->ep) && conn->peer_shares && !conn->mirror &&
-	       vrb_rc_peer(conn->peer)->policy.order && is_here(&conn->peer->addr);
+	       vrb_rc_peer(conn->peer)->policy.order && is_here(&conn->peer->addr.sa);
 }
 
 static struct vrb_shm *shm_new(struct ofi_rdm_ep *ep)

@@ -2,8 +2,8 @@
 /*
  * Reliable queue pairs below connections on unreliable datagrams (FI_VERBS_RDM_TRANSPORT=auto): a
  * connection that carries much gets one. Each end tells the other its queue pair in VRB_UD_QP, a
- * packet with a number, and connects its own when the peer's VRB_UD_QP arrives. Either
- * end may begin; one that has no queue pair and does not get one says so.
+ * packet with a number, and connects its own when the peer's VRB_UD_QP arrives. Either end may
+ * begin; one that has no queue pair and does not get one says so.
  *
  * An end posts to its queue pair once the completions of all work requests are reported and the
  * peer has handled whatever this end has sent, VRB_UD_QP among it: then nothing can overtake that.
@@ -85,11 +85,11 @@ void vrb_ud_rc_fini(struct vrb_ud *all)
 /* Grows the device's CQ until that many entries are left. */
 static bool make_room(struct vrb_ud *all, uint32_t need)
 {
-	uint32_t size, max = (uint32_t)vrb_rc_domain(all->ep)->attr.max_cqe;
+	uint32_t size;
 
 	while (all->rcs.room < need) {
-		size = all->rcs.cq_size < max / 2 ? 2 * all->rcs.cq_size : max;
-		if (size <= all->rcs.cq_size || ibv_resize_cq(vrb_rc(all->ep)->cq, (int)size))
+		size = vrb_rc_cq_grow(all->ep, all->rcs.cq_size);
+		if (size == all->rcs.cq_size)
 			return false;
 		all->rcs.room += size - all->rcs.cq_size;
 		all->rcs.cq_size = size;
@@ -156,7 +156,7 @@ static void fill_srq(struct vrb_ud *all)
 	}
 }
 
-/* It has places for more than its share: for as many as the device may have lost. */
+/* The SRQ has more places than its share: one for each receive that the device may have lost. */
 static int open_srq(struct vrb_ud *all)
 {
 	struct ibv_srq_init_attr attr = {
