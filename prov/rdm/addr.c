@@ -5,6 +5,57 @@
 #include <endian.h>
 #include <string.h>
 
+const uint8_t ofi_rdm_addr_mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+/* The bytes of a hint, in network byte order. */
+struct hint_bytes {
+	uint8_t qpn[3], key[4];
+	uint8_t check;
+};
+
+_Static_assert(sizeof(struct hint_bytes) == sizeof(((struct sockaddr_in *)0)->sin_zero),
+	       "a hint takes the place of sin_zero");
+
+/* Depends on the address and the port, too: a hint is not for a context's port. */
+static uint8_t hint_check(const struct sockaddr_in *in, const struct hint_bytes *bytes)
+{
+	uint32_t sum = ntohl(in->sin_addr.s_addr) + 0x9du * ntohs(in->sin_port) + 0x5b;
+	size_t i;
+
+	for (i = 0; i < offsetof(struct hint_bytes, check); i++)
+		sum = 31 * sum + ((const uint8_t *)bytes)[i];
+	return (uint8_t)(sum ^ sum >> 8 ^ sum >> 16 ^ sum >> 24);
+}
+
+void ofi_rdm_addr_set_hint(struct ofi_rdm_addr *addr, struct ofi_rdm_addr_hint hint)
+{
+	uint32_t qpn = htobe32(hint.qpn << 8), key = htobe32(hint.key);
+	struct hint_bytes bytes = { 0 };
+
+	if (addr->sa.sa_family != AF_INET)
+		return;
+	if (hint.qpn) {
+		memcpy(bytes.qpn, &qpn, sizeof(bytes.qpn));
+		memcpy(bytes.key, &key, sizeof(bytes.key));
+		bytes.check = hint_check(&addr->in, &bytes);
+	}
+	memcpy(addr->in.sin_zero, &bytes, sizeof(bytes));
+}
+
+bool ofi_rdm_addr_hint(const struct ofi_rdm_addr *addr, struct ofi_rdm_addr_hint *hint)
+{
+	struct hint_bytes bytes;
+	uint32_t key;
+
+	if (addr->sa.sa_family != AF_INET)
+		return false;
+	memcpy(&bytes, addr->in.sin_zero, sizeof(bytes));
+	memcpy(&key, bytes.key, sizeof(key));
+	hint->qpn = (uint32_t)bytes.qpn[0] << 16 | (uint32_t)bytes.qpn[1] << 8 | bytes.qpn[2];
+	hint->key = be32toh(key);
+	return hint->qpn && bytes.check == hint_check(&addr->in, &bytes);
+}
+
 bool ofi_rdm_addr_set(struct ofi_rdm_addr *addr, const struct sockaddr *sa)
 {
 	memset(addr, 0, sizeof(*addr));
@@ -12,6 +63,8 @@ bool ofi_rdm_addr_set(struct ofi_rdm_addr *addr, const struct sockaddr *sa)
 		addr->in.sin_family = AF_INET;
 		addr->in.sin_port = ((const struct sockaddr_in *)sa)->sin_port;
 		addr->in.sin_addr = ((const struct sockaddr_in *)sa)->sin_addr;
+		memcpy(addr->in.sin_zero, ((const struct sockaddr_in *)sa)->sin_zero,
+		       sizeof(addr->in.sin_zero));
 		return addr->in.sin_port && addr->in.sin_addr.s_addr;
 	}
 	if (sa->sa_family == AF_INET6) {
@@ -53,6 +106,18 @@ int ofi_rdm_addr_compare(const void *a, const void *b)
 	}
 	ret = memcmp(&x->in6.sin6_addr, &y->in6.sin6_addr, sizeof(x->in6.sin6_addr));
 	return ret ? ret : memcmp(&x->in6.sin6_port, &y->in6.sin6_port, sizeof(in_port_t));
+}
+
+void ofi_rdm_addr_gid(const struct ofi_rdm_addr *addr, uint8_t *gid)
+{
+	if (ofi_rdm_addr_is_qp(addr)) {
+		memcpy(gid, addr->qp.gid, 16);
+	} else if (addr->sa.sa_family == AF_INET6) {
+		memcpy(gid, &addr->in6.sin6_addr, 16);
+	} else {
+		memcpy(gid, ofi_rdm_addr_mapped, sizeof(ofi_rdm_addr_mapped));
+		memcpy(gid + 12, &addr->in.sin_addr, 4);
+	}
 }
 
 bool ofi_rdm_addr_set_qp(struct ofi_rdm_addr *addr, const uint8_t *gid, uint32_t qpn, uint32_t key)

@@ -23,6 +23,9 @@ struct ofi_rdm_addr {
 	};
 };
 
+/* What precedes the bytes of an IPv4 address in one of 16 bytes. */
+extern const uint8_t ofi_rdm_addr_mapped[12];
+
 static inline bool ofi_rdm_addr_is_qp(const struct ofi_rdm_addr *addr)
 {
 	return addr->sa.sa_family == OFI_AF_QP;
@@ -30,6 +33,18 @@ static inline bool ofi_rdm_addr_is_qp(const struct ofi_rdm_addr *addr)
 
 /* Returns false if the address is not an IP address with a port. */
 bool ofi_rdm_addr_set(struct ofi_rdm_addr *addr, const struct sockaddr *sa);
+/*
+ * An IPv4 address may say which queue pair takes requests for the endpoint, and the key that they
+ * name, so that no connection manager has to be asked. It does so in sin_zero, which has no meaning
+ * otherwise, with a check byte because applications may leave anything there. The hint is not a
+ * part of the address: comparisons ignore it. ofi_rdm_addr_hint() returns false if there is none.
+ */
+struct ofi_rdm_addr_hint {
+	uint32_t qpn, key; /* qpn: 24 bits, 0: none */
+};
+
+void ofi_rdm_addr_set_hint(struct ofi_rdm_addr *addr, struct ofi_rdm_addr_hint hint);
+bool ofi_rdm_addr_hint(const struct ofi_rdm_addr *addr, struct ofi_rdm_addr_hint *hint);
 /* Returns false if no queue pair has such a name. */
 bool ofi_rdm_addr_set_qp(struct ofi_rdm_addr *addr, const uint8_t *gid, uint32_t qpn, uint32_t key);
 /* Reads the bytes of FI_ADDR_EFA. Returns false if no queue pair has such a name. */
@@ -41,6 +56,8 @@ void ofi_rdm_addr_name(const struct ofi_rdm_addr *addr, uint8_t *name);
  * have consecutive ports; names of queue pairs have none.
  */
 bool ofi_rdm_addr_shift(struct ofi_rdm_addr *addr, int contexts);
+/* Writes the 16 bytes of the GID, or of the IP address: IPv4 as ::ffff:a.b.c.d. */
+void ofi_rdm_addr_gid(const struct ofi_rdm_addr *addr, uint8_t *gid);
 int ofi_rdm_addr_compare(const void *a, const void *b);
 /* Writes the address as text, always null-terminated; OFI_ADDR_STRLEN bytes are enough. */
 const char *ofi_rdm_addr_str(const struct ofi_rdm_addr *addr, char *text, size_t len);

@@ -84,6 +84,15 @@ bool ofi_rdm_tasks_try(struct ofi_rdm_ep *ep)
 	return true;
 }
 
+bool ofi_rdm_tasks_hand(struct ofi_rdm_ep *ep)
+{
+	if (ep->biased)
+		ofi_bias_call(&ep->bias);
+	else
+		ofi_lock_or_mark(&ep->lock);
+	return !ep->biased;
+}
+
 OFI_OUTLINE void ofi_rdm_reopen(struct ofi_rdm_ep *ep)
 {
 	ofi_rdm_tasks_run(ep);

@@ -68,15 +68,25 @@ static double time_reconnect(const struct transport *transport, const struct tes
 	return now_us() - start;
 }
 
+static double time_met(const struct transport *transport, const struct test *test)
+{
+	double start = now_us();
+
+	transport->first(transport->pair, test->size);
+	return now_us() - start;
+}
+
 /* The first message of new endpoints. */
 static double time_first(const struct transport *transport, const struct test *test)
 {
-	double start;
-
 	transport->reconnect(transport->pair);
-	start = now_us();
-	transport->first(transport->pair, test->size);
-	return now_us() - start;
+	return time_met(transport, test);
+}
+
+static double time_first_by_ip(const struct transport *transport, const struct test *test)
+{
+	transport->reconnect_by_ip(transport->pair);
+	return time_met(transport, test);
 }
 
 static double time_write(const struct transport *transport, const struct test *test)
@@ -126,6 +136,7 @@ static const struct test transport_tests[] = {
 	{ "rdm-burst", time_burst, 64, 1, 50 },
 	{ "rdm-write", time_write, 8, 10, 100 },
 	{ "rdm-first", time_first, 8, 0, 100 },
+	{ "rdm-first-ip", time_first_by_ip, 8, 0, 100 },
 	{ 0 },
 };
 

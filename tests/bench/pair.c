@@ -142,10 +142,12 @@ static struct fi_info *wait_event(struct pair *pair, uint32_t wanted)
 
 static void insert(struct pair *pair, struct side *side, const struct side *other)
 {
-	uint8_t name[64];
+	uint8_t name[64] __attribute__((aligned(8)));
 	size_t len = sizeof(name);
 
 	bench_check(pair->lib, fi_getname(&other->ep->fid, name, &len), "fi_getname");
+	if (pair->by_ip)
+		memset(((struct sockaddr_in *)name)->sin_zero, 0, 8);
 	bench_check(pair->lib, fi_av_insert(side->av, name, 1, &side->to, 0, NULL) - 1,
 		    "fi_av_insert");
 }

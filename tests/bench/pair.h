@@ -33,6 +33,7 @@ struct pair {
 	size_t ep_size;	   /* queue size of endpoints, 0 for the default */
 	struct side a, b;  /* a has connected to b */
 	bool used;	   /* for the user; initially false */
+	bool by_ip;	   /* endpoints know only each other's address and port */
 };
 
 struct pair_options {

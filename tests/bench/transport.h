@@ -24,6 +24,8 @@ struct transport {
 	void (*burst)(void *pair, size_t size, int batch);
 	/* Disconnects the two endpoints and connects new ones. */
 	void (*reconnect)(void *pair);
+	/* The same, if each knows only the other's address and port. */
+	void (*reconnect_by_ip)(void *pair);
 	/* Sends a message to an endpoint that the first one has not met. */
 	void (*first)(void *pair, size_t size);
 	/* Performs `count` writes, each after the completion of the previous one. */

@@ -110,6 +110,15 @@ static void reconnect(void *data)
 	pair_connect(&rdm->pair);
 }
 
+static void reconnect_by_ip(void *data)
+{
+	struct rdm *rdm = data;
+
+	rdm->pair.by_ip = true;
+	reconnect(data);
+	rdm->pair.by_ip = false;
+}
+
 static void first(void *data, size_t size)
 {
 	struct rdm *rdm = data;
@@ -172,6 +181,7 @@ void transport_open_rdm(struct transport *transport, const struct lib *lib, cons
 		.ready = ready,
 		.burst = burst,
 		.reconnect = reconnect,
+		.reconnect_by_ip = reconnect_by_ip,
 		.first = first,
 		.write = write_one,
 		.fetch_add = fetch_add,

@@ -100,6 +100,58 @@ static void test_name(void **state)
 	assert_false(ofi_rdm_addr_from_name(&back, name + 1));
 }
 
+/* Comparisons ignore it, it is for one port only, and what applications leave there is none. */
+static void test_gid(void **state)
+{
+	static const uint8_t mapped_ip[16] = { [10] = 0xff, 0xff, 10, 0, 0, 1 };
+	struct ofi_rdm_addr a = ip("10.0.0.1", 5), q = qp(5, 1), six;
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
+				    .sin6_port = htons(1),
+				    .sin6_addr = in6addr_loopback };
+	uint8_t bytes[16];
+
+	(void)state;
+	ofi_rdm_addr_gid(&a, bytes);
+	assert_memory_equal(bytes, mapped_ip, sizeof(bytes));
+	ofi_rdm_addr_gid(&q, bytes);
+	assert_memory_equal(bytes, gid, sizeof(bytes));
+	assert_true(ofi_rdm_addr_set(&six, (struct sockaddr *)&in6));
+	ofi_rdm_addr_gid(&six, bytes);
+	assert_memory_equal(bytes, &in6addr_loopback, sizeof(bytes));
+}
+
+static void test_hint(void **state)
+{
+	struct ofi_rdm_addr a = ip("10.0.0.1", 5), same = a, q = qp(5, 1), copy;
+	struct ofi_rdm_addr_hint hint, none = { 0 };
+	struct sockaddr_in garbage = a.in;
+
+	(void)state;
+	assert_false(ofi_rdm_addr_hint(&a, &hint));
+	ofi_rdm_addr_set_hint(&a, (struct ofi_rdm_addr_hint){ 0x123456, 0x89abcdef });
+	assert_int_equal(ofi_rdm_addr_compare(&a, &same), 0);
+	assert_true(ofi_rdm_addr_set(&copy, &a.sa));
+	assert_true(ofi_rdm_addr_hint(&copy, &hint));
+	assert_int_equal(hint.qpn, 0x123456);
+	assert_int_equal(hint.key, 0x89abcdef);
+	assert_true(ofi_rdm_addr_shift(&copy, 0));
+	assert_true(ofi_rdm_addr_hint(&copy, &hint));
+	assert_true(ofi_rdm_addr_shift(&copy, 1));
+	assert_false(ofi_rdm_addr_hint(&copy, &hint));
+	copy = a;
+	copy.in.sin_addr.s_addr ^= htonl(1);
+	assert_false(ofi_rdm_addr_hint(&copy, &hint));
+	ofi_rdm_addr_set_hint(&a, none);
+	assert_memory_equal(&a, &same, sizeof(a));
+	memset(garbage.sin_zero, 0x5a, sizeof(garbage.sin_zero));
+	assert_true(ofi_rdm_addr_set(&copy, (struct sockaddr *)&garbage));
+	assert_false(ofi_rdm_addr_hint(&copy, &hint));
+	copy = q;
+	ofi_rdm_addr_set_hint(&q, (struct ofi_rdm_addr_hint){ 5, 1 });
+	assert_memory_equal(&q, &copy, sizeof(q));
+	assert_false(ofi_rdm_addr_hint(&q, &hint));
+}
+
 static void test_text(void **state)
 {
 	struct ofi_rdm_addr a = ip("10.0.0.1", 5), q = qp(18, 4000000000u);
@@ -118,6 +170,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_set),   cmocka_unit_test(test_compare),
 		cmocka_unit_test(test_shift), cmocka_unit_test(test_name),
+		cmocka_unit_test(test_gid),   cmocka_unit_test(test_hint),
 		cmocka_unit_test(test_text),
 	};
 

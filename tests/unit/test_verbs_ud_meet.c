@@ -48,7 +48,7 @@ static bool take_answer(struct vrb_rc_conn *conn, const struct rdma_cm_event *ev
 
 static const struct ud_net_params calm = { .asked = take_request, .answered = take_answer };
 
-/* The GID of a node says which it is. */
+/* The last byte of a node's GID says which it is. */
 static void set_name(unsigned int at)
 {
 	struct vrb_ud *all = ud_nodes[at].rc.ud;
@@ -57,6 +57,26 @@ static void set_name(unsigned int at)
 	all->port.gid.raw[0] = 0xfe;
 	all->port.gid.raw[15] = (uint8_t)at;
 	assert_int_equal(vrb_ud_set_name(all), 0);
+}
+
+/* The GID is the IPv4 address 10.0.0.at. */
+static void set_ip(unsigned int at)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(5000) };
+	struct vrb_ud *all = ud_nodes[at].rc.ud;
+	struct ofi_rdm_addr_hint hint;
+
+	in.sin_addr.s_addr = htonl(0x0a000000 + at);
+	assert_true(ofi_rdm_addr_set(&ud_nodes[at].rc.rdm.self, (struct sockaddr *)&in));
+	assert_int_equal(vrb_ud_set_name(all), 0);
+	assert_int_equal(all->key, 0);
+	assert_false(ofi_rdm_addr_hint(&ud_nodes[at].rc.rdm.self, &hint));
+	all->port.gid.raw[10] = all->port.gid.raw[11] = 0xff;
+	memcpy(&all->port.gid.raw[12], &in.sin_addr, 4);
+	assert_int_equal(vrb_ud_set_name(all), 0);
+	assert_true(ofi_rdm_addr_hint(&ud_nodes[at].rc.rdm.self, &hint));
+	assert_int_equal(hint.qpn, all->qp->qp_num);
+	assert_int_equal(hint.key, all->key);
 }
 
 static int begin_with(const struct ud_net_params *params)
@@ -68,7 +88,7 @@ static int begin_with(const struct ud_net_params *params)
 	no_memory = false;
 	ud_net_begin(3, params);
 	for (i = 0; i < UD_NODES; i++)
-		set_name(i);
+		(params->srd ? set_name : set_ip)(i);
 	active = ud_net_conn(0);
 	ud_nodes[0].peer.rdm.addr = ud_nodes[1].rc.rdm.self;
 	return 0;
@@ -141,9 +161,10 @@ static void accept_it(void)
 
 	assert_false(vrb_ud_was_asked(&ud_nodes[1].rc.rdm, &asked.event));
 	passive = ud_net_conn(1);
-	vrb_ud_sender(&asked.event, &ud_nodes[1].peer.rdm.addr);
+	vrb_ud_sender(&ud_nodes[1].rc.rdm, &asked.event, &ud_nodes[1].peer.rdm.addr);
 	assert_int_equal(vrb_ud_hear(&passive->rc, &asked.event), 0);
-	assert_int_equal(vrb_ud_answer(&passive->rc, wire, words_of(passive, wire)), 0);
+	assert_int_equal(vrb_ud_answer(&passive->rc, &asked.event, wire, words_of(passive, wire)),
+			 0);
 }
 
 static void a_request_is_answered(void **state)
@@ -155,8 +176,11 @@ static void a_request_is_answered(void **state)
 	ask();
 	watch(1);
 	assert_int_equal(asked.count, 1);
-	vrb_ud_sender(&asked.event, &from);
-	assert_int_equal(ofi_rdm_addr_compare(&from, &ud_nodes[0].rc.rdm.self), 0);
+	vrb_ud_sender(&ud_nodes[1].rc.rdm, &asked.event, &from);
+	if (ud_nodes[0].rc.ud->unordered)
+		assert_int_equal(ofi_rdm_addr_compare(&from, &ud_nodes[0].rc.rdm.self), 0);
+	else
+		assert_true(ofi_addr_same_host(&from.sa, &ud_nodes[0].rc.rdm.self.sa));
 	accept_it();
 	watch(1);
 	assert_int_equal(answered.count, 1);
@@ -169,21 +193,89 @@ static void a_request_is_answered(void **state)
 	assert_int_equal(answered.count, 1);
 }
 
+static void expect_refused(void)
+{
+	assert_int_equal(answered.count, 1);
+	assert_int_equal(vrb_ud_event(&answered.event), RDMA_CM_EVENT_REJECTED);
+	watch(5000);
+	assert_int_equal(answered.count, 1);
+}
+
 /* After 0.1, 0.3, 0.7, 1.5 and 3.1 s, then each 1.6 s. */
-static void a_lost_request_is_repeated(void **state)
+static void a_request_without_an_answer_is_repeated(void **state)
 {
 	(void)state;
-	lose_all();
 	ask();
+	watch(1450);
+	assert_int_equal(asked.count, 4);
 	watch(1600);
-	assert_int_equal(asked.count, 0);
+	assert_int_equal(asked.count, 5);
+	watch(100);
+	assert_int_equal(asked.count, 6);
+	watch(1600);
+	assert_int_equal(asked.count, 7);
+	assert_int_equal(answered.count, 0);
+}
+
+/* Then the connection manager is asked: another endpoint may have the address. */
+static void a_hint_is_tried_three_times(void **state)
+{
+	struct ofi_rdm_peer *peer = &ud_nodes[0].peer.rdm;
+
+	(void)state;
+	peer->ep = &ud_nodes[0].rc.rdm;
+	lose_all();
+	assert_true(vrb_ud_has_name(peer));
+	ask();
+	watch(250);
 	ud_net_set(&calm);
-	watch(1400);
-	assert_int_equal(asked.count, 0);
-	watch(200);
+	watch(100);
 	assert_int_equal(asked.count, 1);
-	watch(1600);
-	assert_int_equal(asked.count, 2);
+	watch(300);
+	assert_int_equal(answered.count, 0);
+	watch(60);
+	assert_int_equal(asked.count, 1);
+	expect_refused();
+	assert_int_equal(asked.count, 1);
+	assert_false(vrb_ud_has_name(peer));
+}
+
+/* The answer says which queue pair the peer has now. */
+static void a_hint_comes_with_a_request(void **state)
+{
+	struct ofi_rdm_peer *peer = &ud_nodes[1].peer.rdm;
+	struct ofi_rdm_addr_hint hint;
+
+	(void)state;
+	peer->ep = &ud_nodes[1].rc.rdm;
+	ask();
+	watch(1);
+	accept_it();
+	assert_true(ofi_rdm_addr_hint(&peer->addr, &hint));
+	assert_int_equal(hint.qpn, UD_QPN);
+	assert_int_equal(hint.key, ud_nodes[0].rc.ud->key);
+}
+
+/* A request with somebody else's GID. */
+static void a_request_names_where_it_comes_from(void **state)
+{
+	struct vrb_ud_packet packet = { .kind = VRB_UD_ASK, .to = ud_nodes[1].rc.ud->key };
+	uint8_t bytes[VRB_UD_HEAD_MAX + 16] __attribute__((aligned(8))) = { 0 };
+	size_t len = vrb_ud_build(bytes, &packet);
+
+	(void)state;
+	memcpy(bytes + len, ud_nodes[0].rc.ud->port.gid.raw, 16);
+	ud_net_inject(2, UD_QPN + 2, 1, bytes, len + 16);
+	watch(1);
+	assert_int_equal(asked.count, 0);
+	bytes[len + 15] = 2;
+	ud_net_inject(2, UD_QPN + 2, 1, bytes, len + 16);
+	watch(1);
+	assert_int_equal(asked.count, 1);
+	bytes[len + 10] = 0; /* not an IPv4 address */
+	ud_net_inject(2, UD_QPN + 2, 1, bytes, len + 16);
+	watch(1);
+	assert_int_equal(asked.count, 1);
 }
 
 /* The request that is repeated then gets the same answer. */
@@ -283,8 +375,16 @@ static void an_asker_that_is_gone_is_not_waited_for(void **state)
 
 static void a_request_needs_the_key(void **state)
 {
+	struct ofi_rdm_addr_hint hint;
+
 	(void)state;
-	ud_nodes[0].peer.rdm.addr.qp.key++;
+	if (ud_nodes[0].rc.ud->unordered) {
+		ud_nodes[0].peer.rdm.addr.qp.key++;
+	} else {
+		assert_true(ofi_rdm_addr_hint(&ud_nodes[0].peer.rdm.addr, &hint));
+		hint.key++;
+		ofi_rdm_addr_set_hint(&ud_nodes[0].peer.rdm.addr, hint);
+	}
 	ask();
 	watch(500);
 	assert_int_equal(asked.count, 0);
@@ -329,14 +429,6 @@ static void requests_that_wait_are_limited(void **state)
 	assert_false(vrb_ud_was_asked(&ud_nodes[1].rc.rdm, &asked.event));
 	watch(110);
 	assert_int_equal(asked.count, 1025);
-}
-
-static void expect_refused(void)
-{
-	assert_int_equal(answered.count, 1);
-	assert_int_equal(vrb_ud_event(&answered.event), RDMA_CM_EVENT_REJECTED);
-	watch(5000);
-	assert_int_equal(answered.count, 1);
 }
 
 static void a_request_is_declined(void **state)
@@ -398,7 +490,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_request_is_answered, begin, end),
-		cmocka_unit_test_setup_teardown(a_lost_request_is_repeated, begin, end),
+		cmocka_unit_test_setup_teardown(a_request_is_answered, begin_srd, end),
+		cmocka_unit_test_setup_teardown(a_request_without_an_answer_is_repeated, begin_srd,
+						end),
+		cmocka_unit_test_setup_teardown(a_hint_is_tried_three_times, begin, end),
+		cmocka_unit_test_setup_teardown(a_hint_comes_with_a_request, begin, end),
+		cmocka_unit_test_setup_teardown(a_request_names_where_it_comes_from, begin, end),
+		cmocka_unit_test_setup_teardown(a_request_needs_the_key, begin_srd, end),
 		cmocka_unit_test_setup_teardown(a_lost_answer_is_repeated, begin, end),
 		cmocka_unit_test_setup_teardown(an_answer_for_nobody_is_refused, begin, end),
 		cmocka_unit_test_setup_teardown(answers_of_strangers_tell_nothing, begin, end),

@@ -235,6 +235,16 @@ static void hear(const struct packet *packet)
 	must(vrb_ud_parse(net.last_bytes, packet->len, &net.last));
 }
 
+/* An IPv4 header is in the last part of the GRH's place; the sender's byte is there, too. */
+static void put_ipv4(uint8_t *header, unsigned int from)
+{
+	const uint8_t address[4] = { 10, 0, 0, (uint8_t)from };
+
+	header[0] = 0x45;
+	header[3] = (uint8_t)from;
+	memcpy(header + 12, address, sizeof(address));
+}
+
 static void arrive(const struct packet *packet)
 {
 	struct device *device = &devices[packet->to];
@@ -251,6 +261,8 @@ static void arrive(const struct packet *packet)
 	sge = &device->sges[at];
 	grh.sgid.raw[15] = (uint8_t)packet->from;
 	memcpy((void *)(uintptr_t)sge->addr, &grh, head);
+	if (head)
+		put_ipv4((uint8_t *)(uintptr_t)sge->addr + 20, packet->from);
 	wc.wr_id = device->recvs[at].wr_id;
 	wc.byte_len = (uint32_t)packet->len + head;
 	wc.status = wc.byte_len > sge->length ? IBV_WC_LOC_LEN_ERR : IBV_WC_SUCCESS;
@@ -470,6 +482,7 @@ static void node_close(struct ud_node *node)
 	for (i = 0; i < UD_BUFFERS; i++)
 		free((void *)(uintptr_t)node->bufs[i].rx.sge.addr);
 	must(!node->guard);
+	vrb_ahs_fini(&node->domain.paths);
 }
 
 static void close_conns(struct ud_node *node)

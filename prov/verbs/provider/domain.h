@@ -40,6 +40,8 @@ struct vrb_domain {
 	bool ud;	/* reliable datagrams go through unreliable ones; constant */
 	bool grows;	/* with ud: connections that carry much get queue pairs; constant */
 	struct vrb_mr_table table;
+	struct ofi_lock paths_lock; /* guards `paths`, a tree of address handles (ah.h) */
+	void *paths;
 	bool dead;		 /* the device is gone; atomic */
 	struct ofi_source async; /* the device's asynchronous events */
 	struct ofi_lock lock;	 /* guards the lists */

@@ -10,7 +10,7 @@
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 
-/* Compares what distinguishes paths from one port: their hop limits are all the same. */
+/* Compares what distinguishes paths: their hop limits are all the same. */
 static int ah_compare(const void *a, const void *b)
 {
 	const struct ibv_ah_attr *x = &((const struct vrb_ah *)a)->attr;
@@ -21,6 +21,8 @@ static int ah_compare(const void *a, const void *b)
 		diff = (int)x->dlid - (int)y->dlid;
 	if (!diff)
 		diff = (int)x->grh.sgid_index - (int)y->grh.sgid_index;
+	if (!diff)
+		diff = (int)x->port_num - (int)y->port_num;
 	if (!diff)
 		diff = (int)x->is_global - (int)y->is_global;
 	if (!diff)

@@ -321,7 +321,7 @@ struct ofi_rdm_conn_action vrb_rdm_conn_step(struct ofi_rdm_peer *peer,
 	/* Receives that wait for a message of the peer must learn of its end. */
 	if (action.what & OFI_RDM_CONN_DO_RELEASE && peer->proto.awaited)
 		vrb_rdm_conn_want(&peer->proto);
-	schedule_tick(peer->ep, set->connecting < connecting || set->open < open);
+	schedule_tick(peer->ep, set->queued && (set->connecting < connecting || set->open < open));
 	return action;
 }
 

@@ -83,6 +83,8 @@ static int resolve_addr(struct vrb_rc_conn *conn)
 		return ret;
 	vrb_tclass_set_id(vrb_tclass_of(conn->ep->domain->info, conn->ep->info), conn->id);
 	ofi_addr_set_port(&from.sa, 0);
+	ofi_rdm_addr_set_hint(&from, (struct ofi_rdm_addr_hint){ 0 });
+	ofi_rdm_addr_set_hint(&to, (struct ofi_rdm_addr_hint){ 0 });
 	if (to.sa.sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&to.in6.sin6_addr) &&
 	    !to.in6.sin6_scope_id)
 		to.in6.sin6_scope_id = vrb_rc(conn->ep)->conns.scope;
@@ -132,7 +134,7 @@ void vrb_rdm_conn_call(struct ofi_rdm_peer *peer)
 		vrb_rc_peer(peer)->conns++;
 		conn->state = VRB_RC_CONN_CALLING;
 		vrb_rc_peer(peer)->next = conn;
-		ret = ofi_rdm_addr_is_qp(&peer->addr) ? ask_by_name(conn) : resolve_addr(conn);
+		ret = vrb_ud_has_name(peer) ? ask_by_name(conn) : resolve_addr(conn);
 	}
 	if (ret)
 		vrb_rdm_conn_step_failed(peer, -ret);
@@ -192,7 +194,7 @@ static int conn_establish(struct vrb_rc_conn *conn, const struct ofi_rdm_cmwire 
 			return FI_ENOMEM;
 	}
 	if (conn->ud)
-		return conn->proof ? 0 : vrb_ud_conn_start(conn);
+		return 0;
 	return rdma_establish(conn->id) ? FI_ECONNABORTED : 0;
 }
 
@@ -218,13 +220,17 @@ static void conn_answered(struct vrb_rc_conn *conn, const struct rdma_cm_event *
 	}
 	vrb_rdm_conn_learn(conn, &cm);
 	err = conn_establish(conn, &cm);
-	if (err)
-		conn_cm_failed(conn, err);
-	else if (!conn->proof)
+	if (!err && !conn->proof) {
 		vrb_rdm_conn_step(conn->peer,
 				  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ESTABLISHED,
 							       .incarnation = cm.incarnation,
 							       .serial = cm.serial });
+		/* Any packet tells the passive side that the connection is established. */
+		if (conn->ud && conn->state == VRB_RC_CONN_UP && !conn->head)
+			err = vrb_ud_conn_start(conn);
+	}
+	if (err)
+		conn_cm_failed(conn, err);
 }
 
 /* A reject without our reason means that nobody listens there, not yet or no longer. */

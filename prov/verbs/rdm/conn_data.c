@@ -9,22 +9,6 @@
 
 #define NO_PORT 1 /* any that is valid: the name of a queue pair has none */
 
-static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-
-void vrb_rdm_conn_ip(uint8_t *ip, const struct sockaddr *sa)
-{
-	if (sa->sa_family == OFI_AF_QP) {
-		memcpy(ip, ((const struct ofi_qp_name *)sa)->gid, 16);
-		return;
-	}
-	if (sa->sa_family == AF_INET6) {
-		memcpy(ip, &((const struct sockaddr_in6 *)sa)->sin6_addr, 16);
-		return;
-	}
-	memcpy(ip, mapped, sizeof(mapped));
-	memcpy(ip + 12, &((const struct sockaddr_in *)sa)->sin_addr, 4);
-}
-
 static struct ofi_rdm_cmwire own_words(const struct ofi_rdm_ep *ep, enum ofi_rdm_cmwire_kind kind)
 {
 	struct ofi_rdm_cmwire cm = {
@@ -39,7 +23,7 @@ static struct ofi_rdm_cmwire own_words(const struct ofi_rdm_ep *ep, enum ofi_rdm
 		.port = ofi_rdm_addr_is_qp(&ep->self) ? NO_PORT : ofi_addr_port(&ep->self.sa),
 	};
 
-	vrb_rdm_conn_ip(cm.addr, &ep->self.sa);
+	ofi_rdm_addr_gid(&ep->self, cm.addr);
 	return cm;
 }
 
@@ -84,7 +68,7 @@ bool vrb_rdm_conn_addr(const struct ofi_rdm_ep *ep, const struct ofi_rdm_cmwire 
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(cm->port) };
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(cm->port) };
 
-	if (!memcmp(cm->addr, mapped, sizeof(mapped))) {
+	if (!memcmp(cm->addr, ofi_rdm_addr_mapped, sizeof(ofi_rdm_addr_mapped))) {
 		memcpy(&in.sin_addr, &cm->addr[12], 4);
 		return ofi_rdm_addr_set(addr, (struct sockaddr *)&in);
 	}
@@ -103,7 +87,8 @@ bool vrb_rdm_conn_is_from(const struct ofi_rdm_cmwire *cm, const struct sockaddr
 		return !memcmp(cm->addr, ((const struct ofi_qp_name *)from)->gid, sizeof(cm->addr));
 	if (from->sa_family == AF_INET6)
 		return !memcmp(cm->addr, &in6->sin6_addr, sizeof(cm->addr));
-	return from->sa_family == AF_INET && !memcmp(cm->addr, mapped, sizeof(mapped)) &&
+	return from->sa_family == AF_INET &&
+	       !memcmp(cm->addr, ofi_rdm_addr_mapped, sizeof(ofi_rdm_addr_mapped)) &&
 	       !memcmp(&cm->addr[12], &in->sin_addr, sizeof(in->sin_addr));
 }
 

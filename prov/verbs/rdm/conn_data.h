@@ -11,8 +11,6 @@
 /* Returns the message to a peer with the endpoint's own values. */
 struct ofi_rdm_cmwire vrb_rdm_conn_words(const struct ofi_rdm_peer *peer,
 					 enum ofi_rdm_cmwire_kind kind);
-/* Writes 16 bytes; IPv4 as ::ffff:a.b.c.d. */
-void vrb_rdm_conn_ip(uint8_t *ip, const struct sockaddr *sa);
 /* Packs the private data of a request or a reply to a peer. Returns its length. */
 uint8_t vrb_rdm_conn_data(const struct ofi_rdm_peer *peer, enum ofi_rdm_cmwire_kind kind,
 			  uint8_t *wire);

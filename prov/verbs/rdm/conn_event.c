@@ -7,18 +7,44 @@
 #include <string.h>
 #include <sys/timerfd.h>
 #include "conn_int.h"
+#include "prov/base/wait.h"
 #include "prov/rdm/lock.h"
 
 #define RETRY_MS 20 /* until the event thread checks whether the tasks are done */
 
+/*
+ * If the timer is set for an earlier time, the tick that it brings sees to everything that is due.
+ * A time in the past means that the tick is yet to come.
+ */
 void vrb_rdm_conn_wake(struct ofi_rdm_ep *ep, uint64_t ms)
 {
 	struct itimerspec spec = { .it_value = { (time_t)(ms / 1000),
 						 (long)(ms % 1000) * 1000000 } };
+	struct vrb_rdm_conns *conns = &vrb_rc(ep)->conns;
+	uint64_t at = ofi_now_ms() + ms;
 
+	if (__atomic_load_n(&conns->armed, __ATOMIC_RELAXED) <= at)
+		return;
+	__atomic_store_n(&conns->armed, at, __ATOMIC_RELAXED);
 	if (!ms)
 		spec.it_value.tv_nsec = 1;
-	timerfd_settime(vrb_rc(ep)->conns.timer.fd, 0, &spec, NULL);
+	timerfd_settime(conns->timer.fd, 0, &spec, NULL);
+}
+
+void vrb_rdm_conn_expired(struct vrb_rdm_conns *conns)
+{
+	uint64_t at = __atomic_load_n(&conns->armed, __ATOMIC_RELAXED);
+
+	if (at <= ofi_now_ms())
+		__atomic_compare_exchange_n(&conns->armed, &at, UINT64_MAX, false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED);
+}
+
+void vrb_rdm_conn_hand(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)
+{
+	ofi_rdm_task_add(ep, task);
+	if (!ofi_rdm_tasks_hand(ep))
+		vrb_rdm_conn_wake(ep, 0);
 }
 
 void vrb_rdm_conn_tasks(struct ofi_rdm_ep *ep)
@@ -85,8 +111,7 @@ bool vrb_rdm_conn_event_later(struct ofi_rdm_ep *ep, vrb_rdm_cm_event_fn *handle
 
 	if (!pending)
 		return false;
-	ofi_rdm_task_add(ep, &pending->task);
-	vrb_rdm_conn_wake(ep, 0);
+	vrb_rdm_conn_hand(ep, &pending->task);
 	return true;
 }
 

@@ -113,6 +113,10 @@ bool vrb_rdm_conn_event_later(struct ofi_rdm_ep *ep, vrb_rdm_cm_event_fn *handle
 			      struct vrb_owner *owner, const struct rdma_cm_event *event);
 /* Handle an event of a connection, and a request to the endpoint. */
 vrb_rdm_cm_event_fn vrb_rdm_conn_take_event, vrb_rdm_conn_take_request;
+/* Queues a task for the calling thread, which is in the endpoint. */
+void vrb_rdm_conn_hand(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task);
+/* The timer has expired. */
+void vrb_rdm_conn_expired(struct vrb_rdm_conns *conns);
 /* Runs the tasks, or leaves them to the thread that is in the endpoint and tries again soon. */
 void vrb_rdm_conn_tasks(struct ofi_rdm_ep *ep);
 /* Runs the tasks that are left. Called without the lock. */

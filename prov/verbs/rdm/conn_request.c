@@ -47,7 +47,7 @@ static int accept_conn(struct vrb_rc_conn *conn, const struct rdma_cm_event *eve
 	conn->state = VRB_RC_CONN_ACCEPTED;
 	conn->live = conn->mirror;
 	if (!conn->id)
-		return vrb_ud_answer(conn, wire, len);
+		return vrb_ud_answer(conn, event, wire, len);
 	if (!rdma_accept(conn->id, &param))
 		return 0;
 	return errno == EINVAL ? -FI_ECONNABORTED : vrb_errno(errno);
@@ -145,12 +145,13 @@ static enum ofi_rdm_cmwire_reason admit_host(struct ofi_rdm_ep *ep, const struct
 }
 
 /* Stores where a request came from, as far as is certain. */
-static void request_sender(const struct rdma_cm_event *event, struct ofi_rdm_addr *from)
+static void request_sender(const struct ofi_rdm_ep *ep, const struct rdma_cm_event *event,
+			   struct ofi_rdm_addr *from)
 {
 	if (event->id)
 		memcpy(from, rdma_get_peer_addr(event->id), sizeof(*from));
 	else
-		vrb_ud_sender(event, from);
+		vrb_ud_sender(ep, event, from);
 }
 
 /* Returns false if the request names no address that a peer can have. */
@@ -171,12 +172,12 @@ static enum ofi_rdm_cmwire_reason identify(struct ofi_rdm_ep *ep, const struct r
 	enum ofi_rdm_cmwire_reason reason = OFI_RDM_CMWIRE_NONE;
 	struct ofi_rdm_addr addr, from;
 
-	request_sender(event, &from);
+	request_sender(ep, event, &from);
 	if (error == OFI_RDM_WIRE_E_VERSION)
 		return OFI_RDM_CMWIRE_VERSION;
 	/* The address then comes from the connection manager. */
 	if (cm->flags & OFI_RDM_CMWIRE_SECRET)
-		vrb_rdm_conn_ip(cm->addr, &from.sa);
+		ofi_rdm_addr_gid(&from, cm->addr);
 	if (error || (cm->kind != OFI_RDM_CMWIRE_REQUEST && cm->kind != OFI_RDM_CMWIRE_PROBE) ||
 	    !request_addr(ep, &from, cm, &addr))
 		return OFI_RDM_CMWIRE_MALFORMED;
@@ -245,12 +246,13 @@ static enum ofi_rdm_cmwire_reason conn_requested(struct ofi_rdm_ep *ep,
  * Warns of refusals that a person may have to look into; FI_WARN_SPARSE keeps strangers from
  * filling the log.
  */
-static void log_refused(const struct rdma_cm_event *event, enum ofi_rdm_cmwire_reason reason)
+static void log_refused(const struct ofi_rdm_ep *ep, const struct rdma_cm_event *event,
+			enum ofi_rdm_cmwire_reason reason)
 {
 	char text[OFI_ADDR_STRLEN];
 	struct ofi_rdm_addr from;
 
-	request_sender(event, &from);
+	request_sender(ep, event, &from);
 	if (reason == OFI_RDM_CMWIRE_VERSION || reason == OFI_RDM_CMWIRE_MALFORMED ||
 	    reason == OFI_RDM_CMWIRE_RESOURCES || reason == OFI_RDM_CMWIRE_SOURCE ||
 	    reason == OFI_RDM_CMWIRE_IN_USE || reason == OFI_RDM_CMWIRE_UNKNOWN ||
@@ -279,7 +281,7 @@ struct rdma_cm_id *vrb_rdm_conn_take_request(struct vrb_owner *owner,
 	len = vrb_rdm_conn_reject_data(ep, reason, wire);
 	if (reason == OFI_RDM_CMWIRE_NONE)
 		return NULL;
-	log_refused(event, reason);
+	log_refused(ep, event, reason);
 	if (event->id)
 		rdma_reject(event->id, wire, len);
 	else

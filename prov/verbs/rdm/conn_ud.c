@@ -14,7 +14,7 @@ static void ud_news_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)
 	conn->news.queued = false;
 	if (ep->closing || conn->state >= VRB_RC_CONN_ENDED)
 		return;
-	if (!err && conn->id)
+	if (!err && !ofi_rdm_addr_is_qp(&conn->peer->addr))
 		vrb_rdm_conn_ask(conn);
 	else if (err == FI_ECONNRESET)
 		vrb_rdm_conn_disconnected(conn);
@@ -22,15 +22,14 @@ static void ud_news_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)
 		vrb_rdm_conn_broken(conn, err);
 }
 
-/* The thread that polls is in the middle of it, so the event thread does it. */
+/* The thread that polls is in the middle of it: it does it when it leaves. */
 static void ud_news(struct vrb_rc_conn *conn)
 {
 	if (conn->ep->closing || conn->news.queued)
 		return;
 	conn->news.queued = true;
 	conn->news.task.run = ud_news_run;
-	ofi_rdm_task_add(conn->ep, &conn->news.task);
-	vrb_rdm_conn_wake(conn->ep, 0);
+	vrb_rdm_conn_hand(conn->ep, &conn->news.task);
 }
 
 static void ud_ended(struct vrb_rc_conn *conn, int err)

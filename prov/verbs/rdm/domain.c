@@ -14,6 +14,7 @@
 #include "prov/rdm/cq.h"
 #include "domain.h"
 #include "rc.h"
+#include "prov/verbs/queue/ah.h"
 #include "prov/verbs/queue/cntr.h"
 #include "prov/verbs/provider/domain.h"
 #include "prov/verbs/provider/prov.h"
@@ -41,6 +42,7 @@ static int set_transport(struct vrb_domain *domain)
 
 	domain->ud = domain->unordered || vrb_rdm_wants_ud(domain->base.info);
 	domain->grows = !domain->unordered && vrb_rdm_transport_is("auto");
+	ofi_lock_init(&domain->paths_lock);
 	if (domain->ud)
 		vrb_mr_table_open(&domain->table);
 	if (!name || vrb_rdm_transport_is("rc") || domain->ud)
@@ -67,6 +69,7 @@ static void domain_close(struct vrb_domain *domain)
 	ofi_rdm_domain_progress_close(domain->base.progress);
 	vrb_rdm_cache_close(domain->base.cache);
 	vrb_mr_table_close(&domain->table);
+	vrb_ahs_fini(&domain->paths);
 }
 
 static const struct vrb_domain_rdm domain_rdm = {

@@ -14,7 +14,7 @@ static uint8_t host_of(const struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *a
 	uint64_t hash = vrb_rc(ep)->conns.host_key, words[2];
 	int i;
 
-	vrb_rdm_conn_ip((uint8_t *)words, &addr->sa);
+	ofi_rdm_addr_gid(addr, (uint8_t *)words);
 	for (i = 0; i < 2; i++) {
 		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15ULL;
 		hash ^= hash >> 32;

@@ -60,7 +60,7 @@ static void put_addr(uint8_t *to, const struct ofi_rdm_addr *addr)
 
 	if (ofi_rdm_addr_is_qp(addr))
 		port = htole16((uint16_t)addr->qp.qpn);
-	vrb_rdm_conn_ip(to, &addr->sa);
+	ofi_rdm_addr_gid(addr, to);
 	memcpy(to + 16, &port, sizeof(port));
 }
 

@@ -252,7 +252,7 @@ static int open_all(struct vrb_ud *all)
 		ret = open_receives(all);
 	if (!ret)
 		ret = open_messages(all);
-	if (!ret && vrb_ud_format(ep->info->addr_format))
+	if (!ret && (!all->unordered || vrb_ud_format(ep->info->addr_format)))
 		ret = vrb_ud_set_name(all);
 	return ret;
 }
@@ -305,7 +305,6 @@ void vrb_ud_close(struct ofi_rdm_ep *ep)
 		ibv_destroy_qp(all->qp);
 	vrb_ud_rc_fini(all);
 	vrb_ud_refused_free(all);
-	vrb_ud_paths_free(all);
 	if (all->mr)
 		ibv_dereg_mr(all->mr);
 	if (all->map)

@@ -20,6 +20,7 @@
 
 struct ofi_rdm_addr;
 struct ofi_rdm_ep;
+struct ofi_rdm_peer;
 struct vrb_rc_conn;
 struct vrb_ud;
 struct vrb_ud_conn;
@@ -88,12 +89,17 @@ int vrb_ud_hear(struct vrb_rc_conn *conn, const struct rdma_cm_event *event);
  * peer; answers the request that the connection was made for; declines one. Return 0 or -FI_E*.
  */
 int vrb_ud_ask(struct vrb_rc_conn *conn, const uint8_t *wire, uint8_t len);
-int vrb_ud_answer(struct vrb_rc_conn *conn, const uint8_t *wire, uint8_t len);
+int vrb_ud_answer(struct vrb_rc_conn *conn, const struct rdma_cm_event *event, const uint8_t *wire,
+		  uint8_t len);
 void vrb_ud_decline(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event, const uint8_t *wire,
 		    uint8_t len);
 /* Returns true if there is a connection for the request; its answer is sent again. */
 bool vrb_ud_was_asked(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event);
-void vrb_ud_sender(const struct rdma_cm_event *event, struct ofi_rdm_addr *from);
+/* Stores where a request came from: a name, or an IP address without a port. */
+void vrb_ud_sender(const struct ofi_rdm_ep *ep, const struct rdma_cm_event *event,
+		   struct ofi_rdm_addr *from);
+/* Returns true if a connection to the peer is requested by vrb_ud_ask(). */
+bool vrb_ud_has_name(const struct ofi_rdm_peer *peer);
 
 /* Returns the event that a connection with a queue pair would have instead. */
 enum rdma_cm_event_type vrb_ud_event(const struct rdma_cm_event *event);

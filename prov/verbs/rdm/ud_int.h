@@ -89,6 +89,8 @@ struct vrb_ud_rx {
 struct vrb_ud_letter {
 	enum vrb_ud_kind kind; /* VRB_UD_ASK or VRB_UD_ANSWER */
 	uint64_t at, wait;     /* in us: when it is sent again, and how long after the last time */
+	uint32_t key;	       /* in the peer's name */
+	uint8_t times;	       /* it was sent, or 255 */
 	uint8_t len;
 	uint8_t data[UINT8_MAX];
 };
@@ -225,7 +227,6 @@ struct vrb_ud {
 		struct vrb_ah path; /* of a host that no connection has a path to */
 		uint64_t index;	    /* the last packet in the send queue that uses it */
 	} refused;
-	void *paths; /* tree of address handles */
 	/* Reliable queue pairs of connections that carry much (FI_VERBS_RDM_TRANSPORT=auto). */
 	struct {
 		bool wanted;
@@ -315,12 +316,15 @@ void vrb_ud_send_not_ready(struct vrb_ud_conn *ud);
 
 /* Letters (ud_meet.c). */
 /* Handles a letter. */
-void vrb_ud_met(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_packet *packet);
+void vrb_ud_met(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx);
 /* Sends the letter again if it is time to. */
 void vrb_ud_letter_again(struct vrb_ud_conn *ud);
 /* The device says that nobody is there to take the letter of the connection with this number. */
 void vrb_ud_nobody(struct vrb_ud *all, uint32_t number);
-/* Sets the name of the queue pair. Returns 0 or -FI_E*. */
+/*
+ * Sets the name of the queue pair, or the hint of the endpoint's IP address if that is the GID.
+ * Returns 0 or -FI_E*.
+ */
 int vrb_ud_set_name(struct vrb_ud *all);
 
 /* Refusals (ud_refuse.c). */
@@ -382,6 +386,5 @@ static inline bool vrb_ud_rc_is(const struct vrb_ud *all, const struct ibv_wc *w
 const struct vrb_ah *vrb_ud_path_get(struct vrb_ud *all, const struct ibv_ah_attr *attr);
 /* Returns NULL if no connection has needed that path. */
 const struct vrb_ah *vrb_ud_path_find(struct vrb_ud *all, const struct ibv_ah_attr *attr);
-void vrb_ud_paths_free(struct vrb_ud *all);
 
 #endif

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connections to queue pairs that are known by name, where no connection manager resolves an IP
- * address. The two ends exchange the same private data in letters on the queue pair itself. A
- * request names the key in the peer's name, so it comes from somebody who knows the name. The
- * answer goes to the GID that the request names, and the request's number comes back with it: a
- * request with somebody else's GID makes no connection.
+ * Connections to queue pairs that are known by name, which need no connection manager. The two ends
+ * exchange the same private data in letters on the queue pair itself. A request names the key in
+ * the peer's name, so it comes from somebody who knows the name. The answer goes to the GID that
+ * the request names, and the request's number comes back with it: a request with somebody else's
+ * GID makes no connection.
+ *
+ * IPv4 addresses that are GIDs are names if they have a hint, which may be older than the endpoint
+ * that has the address now: if nobody answers, the connection manager is asked for the endpoint.
  *
  * A request may arrive twice, because it is sent again: the first is declined, so its sender gives
  * up, and the second is accepted. So an answer that nobody waits for is refused, and an answer is
@@ -15,7 +18,9 @@
 #include <string.h>
 #include <sys/random.h>
 #include <rdma/fi_errno.h>
+#include "prov/rdm/peer.h"
 #include "prov/verbs/cm/cm_wire.h"
+#include "prov/verbs/discovery/gid.h"
 #include "ud_int.h"
 
 enum {
@@ -23,6 +28,7 @@ enum {
 	FIRST_US = 100000, /* until a request is sent again the first time */
 	LAST_US = 1600000,
 	REQUESTS = 1024, /* that wait to be handled; the others are sent again */
+	TIMES = 3,	 /* a request is sent until the connection manager is asked instead */
 };
 
 static struct ibv_ah_attr way_to(const struct vrb_ud *all, const uint8_t *gid)
@@ -39,12 +45,49 @@ static struct ibv_ah_attr way_to(const struct vrb_ud *all, const uint8_t *gid)
 
 int vrb_ud_set_name(struct vrb_ud *all)
 {
+	struct ofi_rdm_addr *self = &all->ep->self;
+
+	if (!all->unordered &&
+	    (self->sa.sa_family != AF_INET || !vrb_gid_is_addr(&all->port.gid, &self->sa)))
+		return 0;
 	while (!all->key)
 		if (getrandom(&all->key, sizeof(all->key), 0) != sizeof(all->key))
 			return -FI_EIO;
-	return ofi_rdm_addr_set_qp(&all->ep->self, all->port.gid.raw, all->qp->qp_num, all->key)
-		       ? 0
-		       : -FI_EADDRNOTAVAIL;
+	if (all->unordered)
+		return ofi_rdm_addr_set_qp(self, all->port.gid.raw, all->qp->qp_num, all->key)
+			       ? 0
+			       : -FI_EADDRNOTAVAIL;
+	ofi_rdm_addr_set_hint(self, (struct ofi_rdm_addr_hint){ all->qp->qp_num, all->key });
+	return 0;
+}
+
+/* Returns false if the address does not say which queue pair takes requests. */
+static bool name_of(const struct ofi_rdm_addr *addr, struct ofi_qp_name *name)
+{
+	struct ofi_rdm_addr_hint hint;
+
+	if (ofi_rdm_addr_is_qp(addr)) {
+		*name = addr->qp;
+		return true;
+	}
+	if (!ofi_rdm_addr_hint(addr, &hint))
+		return false;
+	*name = (struct ofi_qp_name){ .qpn = hint.qpn, .key = hint.key };
+	ofi_rdm_addr_gid(addr, name->gid);
+	return true;
+}
+
+bool vrb_ud_has_name(const struct ofi_rdm_peer *peer)
+{
+	const struct vrb_ud *all = vrb_rc(peer->ep)->ud;
+	struct ofi_qp_name name;
+
+	return all && all->key && name_of(&peer->addr, &name);
+}
+
+static void forget_name(struct vrb_rc_conn *conn)
+{
+	ofi_rdm_addr_set_hint(&conn->peer->addr, (struct ofi_rdm_addr_hint){ 0 });
 }
 
 static struct vrb_ud_letter *letter_new(enum vrb_ud_kind kind, const uint8_t *wire, uint8_t len)
@@ -68,9 +111,9 @@ static void send_letter(struct vrb_ud_conn *ud)
 	uint8_t payload[GID + UINT8_MAX];
 	const struct vrb_ud_packet packet = {
 		.kind = letter->kind,
-		.to = asks ? ud->conn->peer->addr.qp.key : ud->to,
+		.to = asks ? letter->key : ud->to,
 		.from = ud->conn->qp_num,
-		.key = asks ? all->key : ud->conn->peer->addr.qp.key,
+		.key = asks ? all->key : letter->key,
 		.payload = payload,
 		.len = (size_t)GID + letter->len,
 	};
@@ -79,16 +122,18 @@ static void send_letter(struct vrb_ud_conn *ud)
 	memcpy(payload + GID, letter->data, letter->len);
 	letter->at = all->now + letter->wait;
 	letter->wait = letter->wait < LAST_US ? 2 * letter->wait : LAST_US;
+	letter->times += letter->times < UINT8_MAX;
 	vrb_ud_put_bare(all, ud->path, ud->qpn, &packet);
 }
 
 /* Sends a letter the first time. Returns 0 or -FI_ENOMEM. */
-static int begin_letter(struct vrb_ud_conn *ud, enum vrb_ud_kind kind, const uint8_t *wire,
-			uint8_t len)
+static int begin_letter(struct vrb_ud_conn *ud, enum vrb_ud_kind kind, uint32_t key,
+			const uint8_t *wire, uint8_t len)
 {
 	ud->letter = letter_new(kind, wire, len);
 	if (!ud->path || !ud->letter)
 		return -FI_ENOMEM;
+	ud->letter->key = key;
 	vrb_ud_of(ud)->now = vrb_ud_clock();
 	send_letter(ud);
 	vrb_ud_watch(ud);
@@ -97,25 +142,30 @@ static int begin_letter(struct vrb_ud_conn *ud, enum vrb_ud_kind kind, const uin
 
 int vrb_ud_ask(struct vrb_rc_conn *conn, const uint8_t *wire, uint8_t len)
 {
-	const struct ofi_qp_name *name = &conn->peer->addr.qp;
 	struct vrb_ud *all = vrb_rc(conn->ep)->ud;
-	const struct ibv_ah_attr attr = way_to(all, name->gid);
 	struct vrb_ud_conn *ud = conn->ud;
+	struct ofi_qp_name name;
+	struct ibv_ah_attr attr;
 
+	if (!name_of(&conn->peer->addr, &name))
+		return -FI_EHOSTUNREACH;
+	attr = way_to(all, name.gid);
 	ud->path = vrb_ud_path_get(all, &attr);
-	ud->qpn = name->qpn;
-	return begin_letter(ud, VRB_UD_ASK, wire, len);
+	ud->qpn = name.qpn;
+	if (!ud->path)
+		forget_name(conn);
+	return begin_letter(ud, VRB_UD_ASK, name.key, wire, len);
 }
 
-void vrb_ud_letter_again(struct vrb_ud_conn *ud)
+int vrb_ud_answer(struct vrb_rc_conn *conn, const struct rdma_cm_event *event, const uint8_t *wire,
+		  uint8_t len)
 {
-	if (ud->letter && ud->letter->at <= vrb_ud_of(ud)->now)
-		send_letter(ud);
-}
+	const struct rdma_ud_param *asker = &event->param.ud;
 
-int vrb_ud_answer(struct vrb_rc_conn *conn, const uint8_t *wire, uint8_t len)
-{
-	return begin_letter(conn->ud, VRB_UD_ANSWER, wire, len);
+	/* What the address says of its queue pair may be older. */
+	ofi_rdm_addr_set_hint(&conn->peer->addr,
+			      (struct ofi_rdm_addr_hint){ asker->qp_num, asker->qkey });
+	return begin_letter(conn->ud, VRB_UD_ANSWER, asker->qkey, wire, len);
 }
 
 void vrb_ud_decline(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event, const uint8_t *wire,
@@ -159,11 +209,18 @@ bool vrb_ud_was_asked(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)
 	return conn;
 }
 
-void vrb_ud_sender(const struct rdma_cm_event *event, struct ofi_rdm_addr *from)
+void vrb_ud_sender(const struct ofi_rdm_ep *ep, const struct rdma_cm_event *event,
+		   struct ofi_rdm_addr *from)
 {
 	const struct rdma_ud_param *ud = &event->param.ud;
+	const uint8_t *gid = ud->ah_attr.grh.dgid.raw;
 
-	ofi_rdm_addr_set_qp(from, ud->ah_attr.grh.dgid.raw, ud->qp_num, ud->qkey);
+	if (vrb_rc_domain(ep)->unordered) {
+		ofi_rdm_addr_set_qp(from, gid, ud->qp_num, ud->qkey);
+		return;
+	}
+	*from = (struct ofi_rdm_addr){ .in.sin_family = AF_INET };
+	memcpy(&from->in.sin_addr, gid + 12, sizeof(from->in.sin_addr));
 }
 
 static struct rdma_cm_event event_new(enum rdma_cm_event_type type, const struct ibv_wc *wc,
@@ -179,15 +236,30 @@ static struct rdma_cm_event event_new(enum rdma_cm_event_type type, const struct
 }
 
 /*
+ * Returns true if the letter's GID is an IPv4 address, and the source in the header of the network,
+ * which is the last part of the GRH's place. A reliable device has no such header.
+ */
+static bool comes_from(const struct vrb_ud *all, const struct vrb_ud_rx *rx)
+{
+	const uint8_t *grh = (const uint8_t *)(uintptr_t)rx->sge.addr, *gid = rx->packet.payload;
+
+	if (!all->grh)
+		return true;
+	return !memcmp(gid, ofi_rdm_addr_mapped, sizeof(ofi_rdm_addr_mapped)) &&
+	       grh[20] >> 4 == 4 && !memcmp(grh + 32, gid + 12, 4);
+}
+
+/*
  * Without the key in the name, the request is for an earlier endpoint with that number, or comes
  * from a stranger: nothing is kept for it, not even a path.
  */
-static void take_ask(struct vrb_ud *all, const struct ibv_wc *wc,
-		     const struct vrb_ud_packet *packet)
+static void take_ask(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx)
 {
+	const struct vrb_ud_packet *packet = &rx->packet;
 	struct rdma_cm_event event;
 
-	if (packet->len < GID || packet->to != all->key || all->requests == REQUESTS)
+	if (packet->len < GID || packet->to != all->key || all->requests == REQUESTS ||
+	    !comes_from(all, rx))
 		return;
 	event = event_new(RDMA_CM_EVENT_CONNECT_REQUEST, wc, packet, GID);
 	event.param.ud.ah_attr = way_to(all, packet->payload);
@@ -256,6 +328,28 @@ static void take_answer(struct vrb_ud *all, const struct ibv_wc *wc,
 	}
 }
 
+/* Nobody answers: the connection manager may know the endpoint that has the peer's IP address. */
+static void give_up_name(struct vrb_ud_conn *ud)
+{
+	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_UNREACHABLE, .status = 1 };
+
+	forget_name(ud->conn);
+	end_ask(vrb_ud_of(ud), ud, &event);
+}
+
+void vrb_ud_letter_again(struct vrb_ud_conn *ud)
+{
+	const struct vrb_ud_letter *letter = ud->letter;
+
+	if (!letter || letter->at > vrb_ud_of(ud)->now)
+		return;
+	if (letter->kind == VRB_UD_ASK && letter->times >= TIMES &&
+	    !ofi_rdm_addr_is_qp(&ud->conn->peer->addr))
+		give_up_name(ud);
+	else
+		send_letter(ud);
+}
+
 void vrb_ud_nobody(struct vrb_ud *all, uint32_t number)
 {
 	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_UNREACHABLE, .status = 1 };
@@ -268,12 +362,14 @@ void vrb_ud_nobody(struct vrb_ud *all, uint32_t number)
 		vrb_ud_over(conn->ud, FI_ECONNRESET);
 }
 
-void vrb_ud_met(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_packet *packet)
+void vrb_ud_met(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx)
 {
+	const struct vrb_ud_packet *packet = &rx->packet;
+
 	if (!all->key || packet->len > UINT8_MAX)
 		return;
 	if (packet->kind == VRB_UD_ASK)
-		take_ask(all, wc, packet);
+		take_ask(all, wc, rx);
 	else if (packet->kind == VRB_UD_ANSWER)
 		take_answer(all, wc, packet);
 	else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Address handles, shared by all peers that are reached in the same way. */
+/* Address handles, shared by all peers of the domain that are reached in the same way. */
 #include "prov/verbs/provider/tclass.h"
 #include "ud_int.h"
 
@@ -17,17 +17,24 @@ const struct vrb_ah *vrb_ud_path_find(struct vrb_ud *all, const struct ibv_ah_at
 {
 	const struct ibv_ah_attr wanted = with_tclass(all, attr);
 
-	return vrb_ah_find(&all->paths, &wanted);
+	struct vrb_domain *domain = vrb_rc_domain(all->ep);
+	const struct vrb_ah *path;
+
+	ofi_lock(&domain->paths_lock);
+	path = vrb_ah_find(&domain->paths, &wanted);
+	ofi_unlock(&domain->paths_lock);
+	return path;
 }
 
 const struct vrb_ah *vrb_ud_path_get(struct vrb_ud *all, const struct ibv_ah_attr *attr)
 {
 	const struct ibv_ah_attr wanted = with_tclass(all, attr);
 
-	return vrb_ah_get(&all->paths, vrb_rc_domain(all->ep)->pd, &wanted);
-}
+	struct vrb_domain *domain = vrb_rc_domain(all->ep);
+	const struct vrb_ah *path;
 
-void vrb_ud_paths_free(struct vrb_ud *all)
-{
-	vrb_ahs_fini(&all->paths);
+	ofi_lock(&domain->paths_lock);
+	path = vrb_ah_get(&domain->paths, domain->pd, &wanted);
+	ofi_unlock(&domain->paths_lock);
+	return path;
 }

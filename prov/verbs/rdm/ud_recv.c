@@ -437,7 +437,7 @@ static bool take_arrived(struct vrb_ud *all, const struct ibv_wc *wc, struct vrb
 	struct vrb_ud_conn *ud = find_conn(all, &rx->packet);
 
 	if (vrb_ud_is_letter(rx->packet.kind)) {
-		vrb_ud_met(all, wc, &rx->packet);
+		vrb_ud_met(all, wc, rx);
 		return false;
 	}
 	if (!is_from_peer(ud, wc, &rx->packet)) {
