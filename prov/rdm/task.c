@@ -84,13 +84,14 @@ bool ofi_rdm_tasks_try(struct ofi_rdm_ep *ep)
 	return true;
 }
 
+/* Whoever polls the endpoints of a shared receive context holds only the context's lock. */
 bool ofi_rdm_tasks_hand(struct ofi_rdm_ep *ep)
 {
 	if (ep->biased)
 		ofi_bias_call(&ep->bias);
-	else
+	else if (!ep->srx)
 		ofi_lock_or_mark(&ep->lock);
-	return !ep->biased;
+	return !ep->biased && !ep->srx;
 }
 
 OFI_OUTLINE void ofi_rdm_reopen(struct ofi_rdm_ep *ep)

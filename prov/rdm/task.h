@@ -35,8 +35,8 @@ void ofi_rdm_task_add(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task);
  */
 bool ofi_rdm_tasks_try(struct ofi_rdm_ep *ep);
 /*
- * The calling thread, which is inside, runs all tasks when it leaves. Returns false if it runs them
- * only at its next call, so another thread must try, too.
+ * The calling thread, which is inside, runs all tasks when it leaves. Returns false if it may not,
+ * so another thread must try, too.
  */
 bool ofi_rdm_tasks_hand(struct ofi_rdm_ep *ep);
 /* Runs all tasks. Called with the lock held and no other thread inside. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/timerfd.h>
+#include <unistd.h>
 #include "conn_int.h"
 #include "prov/base/wait.h"
 #include "prov/rdm/lock.h"
@@ -23,21 +24,25 @@ void vrb_rdm_conn_wake(struct ofi_rdm_ep *ep, uint64_t ms)
 	struct vrb_rdm_conns *conns = &vrb_rc(ep)->conns;
 	uint64_t at = ofi_now_ms() + ms;
 
-	if (__atomic_load_n(&conns->armed, __ATOMIC_RELAXED) <= at)
-		return;
-	__atomic_store_n(&conns->armed, at, __ATOMIC_RELAXED);
 	if (!ms)
 		spec.it_value.tv_nsec = 1;
-	timerfd_settime(conns->timer.fd, 0, &spec, NULL);
+	ofi_lock(&conns->armed_lock);
+	if (at < conns->armed) {
+		conns->armed = at;
+		timerfd_settime(conns->timer.fd, 0, &spec, NULL);
+	}
+	ofi_unlock(&conns->armed_lock);
 }
 
+/* If there is nothing to read, the timer has been set again since it expired. */
 void vrb_rdm_conn_expired(struct vrb_rdm_conns *conns)
 {
-	uint64_t at = __atomic_load_n(&conns->armed, __ATOMIC_RELAXED);
+	uint64_t ticks;
 
-	if (at <= ofi_now_ms())
-		__atomic_compare_exchange_n(&conns->armed, &at, UINT64_MAX, false, __ATOMIC_RELAXED,
-					    __ATOMIC_RELAXED);
+	ofi_lock(&conns->armed_lock);
+	if (read(conns->timer.fd, &ticks, sizeof(ticks)) == sizeof(ticks))
+		conns->armed = UINT64_MAX;
+	ofi_unlock(&conns->armed_lock);
 }
 
 void vrb_rdm_conn_hand(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)

@@ -61,9 +61,7 @@ static void timer_ready(struct ofi_source *source)
 		&((struct vrb_rc_ep *)((char *)source - offsetof(struct vrb_rc_ep, conns.timer)))
 			 ->rdm;
 	struct vrb_rdm_conns *conns = &vrb_rc(ep)->conns;
-	uint64_t ticks;
 
-	(void)!read(source->fd, &ticks, sizeof(ticks));
 	vrb_rdm_conn_expired(conns);
 	if (!__atomic_exchange_n(&conns->ticking, true, __ATOMIC_ACQUIRE))
 		ofi_rdm_task_add(ep, &conns->tick);
@@ -77,6 +75,7 @@ static int open_timer(struct ofi_rdm_ep *ep)
 
 	vrb_rc(ep)->conns.tick.run = tick_run;
 	vrb_rc(ep)->conns.armed = UINT64_MAX;
+	ofi_lock_init(&vrb_rc(ep)->conns.armed_lock);
 	ofi_lock_init(&vrb_rc(ep)->conns.deferred.lock);
 	vrb_rc(ep)->conns.timer = (struct ofi_source){
 		.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),

@@ -49,7 +49,8 @@ struct vrb_rdm_conns {
 	struct vrb_rdm_host_probes probes; /* finished probes */
 	struct ofi_rdm_task tick;	   /* runs expired timers */
 	bool ticking;			   /* the tick is queued; atomic */
-	uint64_t armed; /* in ms: the time for which the timer is set, or UINT64_MAX; atomic */
+	struct ofi_lock armed_lock;
+	uint64_t armed; /* in ms: the time for which the timer is set, or UINT64_MAX */
 	/* What the event thread frees without the endpoint's lock. */
 	struct {
 		struct ofi_lock lock; /* taken last */
