@@ -415,6 +415,7 @@ void vrb_rdm_conn_tick(struct ofi_rdm_ep *ep)
 	struct ofi_rdm_conn *conn;
 
 	retry_starved(ep);
+	vrb_ud_rest(ep);
 	vrb_rc(ep)->conns.crowded = false;
 	vrb_rc(ep)->conns.set.now = ofi_now_ms();
 	vrb_rc(ep)->conns.set.behind = vrb_cm_is_behind(vrb_rdm_conn_cm(ep));

@@ -297,6 +297,14 @@ void vrb_rdm_conn_broken(struct vrb_rc_conn *conn, int err)
 		conn_cm_failed(conn, err);
 }
 
+struct rdma_cm_id *vrb_rdm_conn_drop_id(struct vrb_rc_conn *conn)
+{
+	struct rdma_cm_id *id = conn->id;
+
+	conn->id = NULL;
+	return id;
+}
+
 static void conn_event(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 {
 	switch (conn->ud ? vrb_ud_event(event) : event->event) {
@@ -345,9 +353,10 @@ struct rdma_cm_id *vrb_rdm_conn_take_event(struct vrb_owner *owner,
 {
 	struct vrb_rc_conn *conn = vrb_owner_of(owner, struct vrb_rc_conn, owner);
 
-	if (!conn->ep->closing && conn->state < VRB_RC_CONN_ENDED)
-		conn_event(conn, event);
-	return NULL;
+	if (conn->ep->closing || conn->state >= VRB_RC_CONN_ENDED)
+		return NULL;
+	conn_event(conn, event);
+	return vrb_ud_is_last(conn, event) ? vrb_rdm_conn_drop_id(conn) : NULL;
 }
 
 static void conn_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,

@@ -109,6 +109,8 @@ static enum ofi_rdm_cmwire_reason conn_cm_take(struct ofi_rdm_peer *peer,
 			vrb_rc_peer(peer)->next = conn;
 		ret = accept_conn(conn, event);
 	}
+	if (!ret && conn->ud)
+		conn->id = NULL;
 	if (!ret)
 		return OFI_RDM_CMWIRE_NONE;
 	if (conn)
@@ -265,7 +267,7 @@ static void log_refused(const struct ofi_rdm_ep *ep, const struct rdma_cm_event 
 
 /*
  * Returns the request's id to be destroyed after the event is acknowledged, or NULL if a connection
- * owns it.
+ * owns it. Connections on datagrams need none.
  */
 struct rdma_cm_id *vrb_rdm_conn_take_request(struct vrb_owner *owner,
 					     const struct rdma_cm_event *event)
@@ -280,7 +282,7 @@ struct rdma_cm_id *vrb_rdm_conn_take_request(struct vrb_owner *owner,
 	reason = conn_requested(ep, event);
 	len = vrb_rdm_conn_reject_data(ep, reason, wire);
 	if (reason == OFI_RDM_CMWIRE_NONE)
-		return NULL;
+		return vrb_rc(ep)->ud ? event->id : NULL;
 	log_refused(ep, event, reason);
 	if (event->id)
 		rdma_reject(event->id, wire, len);

@@ -85,10 +85,21 @@ static uint32_t room_of(const struct ofi_rdm_ep *ep, uint32_t size)
 	return size + 1 + (vrb_shm_is_possible(ep) ? VRB_SHM_WAKES : 0);
 }
 
+/* Connections on datagrams get theirs with what stands for the queue pair. */
+static bool open_ring(struct vrb_rc_conn *conn)
+{
+	uint32_t i;
+
+	conn->slots = calloc(conn->size, sizeof(*conn->slots));
+	for (i = 0; conn->slots && i < conn->size; i++)
+		conn->slots[i].conn = conn;
+	return conn->slots;
+}
+
 struct vrb_rc_conn *vrb_rc_conn_new(struct ofi_rdm_ep *ep)
 {
+	uint32_t size = ring_size(ep);
 	struct vrb_rc_conn *conn;
-	uint32_t i, size = ring_size(ep);
 
 	if (room_of(ep, size) > vrb_rc(ep)->room.left) {
 		FI_WARN_SPARSE(
@@ -108,13 +119,10 @@ struct vrb_rc_conn *vrb_rc_conn_new(struct ofi_rdm_ep *ep)
 	conn->size = size;
 	conn->mask = size - 1;
 	conn->quiet = signals_all(ep) ? 0 : conn->mask >> 2;
-	conn->slots = calloc(size, sizeof(*conn->slots));
-	if (!conn->slots) {
+	if (!vrb_rc(ep)->ud && !open_ring(conn)) {
 		free(conn);
 		return NULL;
 	}
-	for (i = 0; i < size; i++)
-		conn->slots[i].conn = conn;
 	vrb_rc(ep)->room.left -= room_of(ep, size);
 	return conn;
 }

@@ -22,6 +22,8 @@
 #define DRAIN_MS   100
 #define SILENCE_MS 5000 /* at least */
 #define MTU_MIN	   1024u
+#define DEPTHS	   4u /* packets for each receive buffer of the transport */
+#define DEPTH_MIN  64u
 #define END_TIMES  3 /* copies of the packet that ends a connection, as any may be lost */
 
 static const uint8_t start_packet[2] = { OFI_RDM_WIRE_VERSION, 0x83 };
@@ -44,10 +46,6 @@ static struct ofi_rdm_ack_params ack_params(void)
 		.silence = silence < UINT32_MAX ? (uint32_t)silence : UINT32_MAX,
 	};
 }
-
-static const struct ofi_rdm_cwnd_params cwnd_params = { .target = 5000,
-							.first = 16,
-							.most = OFI_RDM_SEQ_WINDOW };
 
 static int ud_failed(const char *call, int err)
 {
@@ -215,15 +213,24 @@ static struct vrb_ud *ud_new(struct ofi_rdm_ep *ep, const struct vrb_ud_calls *c
 	TAILQ_INIT(&all->failing);
 	TAILQ_INIT(&all->stalled);
 	TAILQ_INIT(&all->prompt);
+	vrb_ud_sleep_init(all);
 	return all;
 }
 
-/* Only datagrams have the header of their network before them, and only they leave in order. */
+/*
+ * Only datagrams have the header of their network before them, and only they leave in order. An
+ * endpoint that has few buffers for messages has few for packets.
+ */
 static void set_limits(struct vrb_ud *all)
 {
 	const struct vrb_domain *domain = vrb_rc_domain(all->ep);
 	uint32_t max = (uint32_t)domain->attr.max_qp_wr;
+	uint32_t wanted = DEPTHS * vrb_rc(all->ep)->rx.depth;
 
+	if (wanted < DEPTH_MIN)
+		wanted = DEPTH_MIN;
+	if (wanted < max)
+		max = wanted;
 	all->grh = domain->fabric->kind->srd ? 0 : VRB_UD_GRH;
 	all->unordered = domain->unordered;
 	all->sq_depth = max < VRB_UD_SQ ? max : VRB_UD_SQ;
@@ -314,6 +321,7 @@ void vrb_ud_close(struct ofi_rdm_ep *ep)
 		STAILQ_REMOVE_HEAD(&all->free_wrs, link);
 		free(wr);
 	}
+	vrb_ud_sleep_fini(all);
 	free(all->rxs);
 	free(all->messages);
 	free(all->recvs);
@@ -337,33 +345,20 @@ static bool draw_number(struct vrb_rc_conn *conn, uint32_t *first)
 int vrb_ud_conn_open(struct vrb_rc_conn *conn)
 {
 	struct vrb_ud *all = vrb_rc(conn->ep)->ud;
-	struct vrb_ud_conn *ud = calloc(1, sizeof(*ud));
+	struct vrb_ud_conn *ud;
+	uint32_t first;
 
+	if (!draw_number(conn, &first))
+		return -FI_EIO;
+	ud = vrb_ud_awake_new(conn);
 	if (!ud)
 		return -FI_ENOMEM;
-	if (!draw_number(conn, &ud->first)) {
-		free(ud);
-		return -FI_EIO;
-	}
-	ud->qp.context = &all->context;
-	ud->conn = conn;
-	ud->chats_needed = VRB_UD_CHATS;
-	STAILQ_INIT(&ud->wrs);
-	STAILQ_INIT(&ud->jobs);
-	STAILQ_INIT(&ud->stalled);
-	TAILQ_INIT(&ud->not_ready);
-	ofi_rdm_ack_init(&ud->ack, &all->ack_params, ud->first);
-	ud->ordered = ud->first;
-	/* A device without order does not lose what it delivers late. */
-	if (all->unordered)
-		ud->ack.reorder = OFI_RDM_SEQ_WINDOW;
-	ofi_rdm_cwnd_init(&ud->cwnd, &cwnd_params);
-	conn->ud = ud;
+	ud->first = first;
+	vrb_ud_conn_begin(ud, first);
 	all->conns++;
 	all->fresh++;
 	all->wake = vrb_ud_clock() + VRB_UD_FRESH_MS * 1000;
 	all->calls->wake(all->ep, VRB_UD_FRESH_MS);
-	conn->qp = conn->sq = &ud->qp;
 	return 0;
 }
 
@@ -379,15 +374,11 @@ static void unlist(struct vrb_ud *all, struct vrb_ud_conn *ud)
 		TAILQ_REMOVE(&all->prompt, ud, prompt);
 }
 
-void vrb_ud_conn_close(struct vrb_rc_conn *conn)
+/* Frees what the connection has while it is awake. */
+static void conn_empty(struct vrb_ud_conn *ud)
 {
-	struct vrb_ud_conn *ud = conn->ud;
 	struct vrb_ud_wr *wr;
 
-	if (!ud)
-		return;
-	vrb_ud_conn_end(conn);
-	free(ud->letter);
 	vrb_ud_drop_sent(ud);
 	vrb_ud_drop_received(ud);
 	vrb_ud_rc_close(ud);
@@ -396,31 +387,51 @@ void vrb_ud_conn_close(struct vrb_rc_conn *conn)
 		vrb_ud_wr_free(ud, wr);
 	}
 	unlist(vrb_ud_of(ud), ud);
-	vrb_ud_of(ud)->conns--;
-	vrb_ud_of(ud)->fresh -= !ud->used;
-	conn->ud = NULL;
-	conn->qp = conn->sq = NULL;
-	free(ud);
 }
 
+void vrb_ud_conn_close(struct vrb_rc_conn *conn)
+{
+	struct vrb_ud *all = vrb_rc(conn->ep)->ud;
+
+	if (!conn->ud)
+		return;
+	vrb_ud_conn_end(conn);
+	free(conn->ud->letter);
+	if (!conn->ud->asleep)
+		conn_empty(conn->ud);
+	all->conns--;
+	all->fresh -= !conn->ud->used;
+	vrb_ud_conn_put(conn->ud);
+	conn->ud = NULL;
+	conn->qp = conn->sq = NULL;
+	conn->slots = NULL;
+}
+
+/* Without memory the peer is told when it sends something. */
 void vrb_ud_conn_end(struct vrb_rc_conn *conn)
 {
+	struct vrb_ud_conn *ud = conn->ud;
 	int i;
 
-	for (i = 0; i < END_TIMES && !conn->ud->over; i++)
-		vrb_ud_send_bare(conn->ud, VRB_UD_END, VRB_UD_CLOSED);
+	if (!ud->over)
+		ud = vrb_ud_wake(ud);
+	for (i = 0; ud && i < END_TIMES && !ud->over; i++)
+		vrb_ud_send_bare(ud, VRB_UD_END, VRB_UD_CLOSED);
 	conn->ud->over = true;
 }
 
 bool vrb_ud_conn_flush(struct vrb_rc_conn *conn)
 {
+	if (!vrb_ud_wake(conn->ud))
+		return false;
 	vrb_ud_fail(conn->ud, IBV_WC_WR_FLUSH_ERR);
 	return vrb_ud_rc_flush(conn->ud);
 }
 
 void vrb_ud_conn_heard(struct vrb_rc_conn *conn)
 {
-	ofi_rdm_ack_heard(&conn->ud->ack, vrb_ud_clock());
+	if (!conn->ud->asleep)
+		ofi_rdm_ack_heard(&conn->ud->ack, vrb_ud_clock());
 }
 
 void vrb_ud_conn_lost(struct vrb_rc_conn *conn)
@@ -440,6 +451,8 @@ bool vrb_ud_conn_quiet(const struct vrb_rc_conn *conn)
 {
 	const struct vrb_ud_conn *ud = conn->ud;
 
+	if (ud->asleep)
+		return true;
 	if (ud->turn || ud->flying || ud->reads)
 		return false;
 	if (!ud->rc || !ud->rc->used || vrb_rc_conn_idle(conn))
@@ -508,6 +521,11 @@ enum rdma_cm_event_type vrb_ud_event(const struct rdma_cm_event *event)
 	if (event->event == RDMA_CM_EVENT_UNREACHABLE && event->status > 0)
 		return RDMA_CM_EVENT_REJECTED;
 	return event->event;
+}
+
+bool vrb_ud_is_last(const struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
+{
+	return conn->ud && event->event == RDMA_CM_EVENT_ESTABLISHED;
 }
 
 uint32_t vrb_ud_qpn(const struct ofi_rdm_ep *ep)

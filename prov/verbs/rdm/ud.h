@@ -103,6 +103,8 @@ bool vrb_ud_has_name(const struct ofi_rdm_peer *peer);
 
 /* Returns the event that a connection with a queue pair would have instead. */
 enum rdma_cm_event_type vrb_ud_event(const struct rdma_cm_event *event);
+/* Returns true for an event after which the connection needs no id. */
+bool vrb_ud_is_last(const struct vrb_rc_conn *conn, const struct rdma_cm_event *event);
 /* Returns the number of the sender's end in private data; 0 if there is none. */
 uint32_t vrb_ud_number_in(const struct rdma_cm_event *event);
 /* The queue pair number for the connection manager. */
@@ -112,6 +114,10 @@ uint32_t vrb_ud_peer_number(const struct vrb_rc_conn *conn);
 
 /* Sends the acknowledgments that are due before the endpoint sleeps. */
 void vrb_ud_arm(struct ofi_rdm_ep *ep);
+/*
+ * Lets connections sleep that have nothing to do. Called while nobody holds a slot of a connection.
+ */
+void vrb_ud_rest(struct ofi_rdm_ep *ep);
 /* Returns how soon in ms the endpoint must be polled; UINT64_MAX: nothing is due. */
 uint64_t vrb_ud_due(const struct ofi_rdm_ep *ep);
 

@@ -34,6 +34,7 @@ enum {
 	VRB_UD_REFUSALS = 32,
 	VRB_UD_REFUSAL_US = 8000,
 	VRB_UD_RC_BUCKETS = 1024,
+	VRB_UD_RING = OFI_RDM_WIRE_WINDOW,
 };
 
 struct vrb_ud_wr;
@@ -108,28 +109,47 @@ struct vrb_ud_rc {
 	uint32_t handled;	/* the peer has handled the packets before that number */
 };
 
+/* What a connection that sleeps has to remember besides; see ud_sleep.c. */
+struct vrb_ud_rest {
+	const struct vrb_ah *path;
+	uint32_t out, in, order, echo, srtt, rttvar, window, traffic;
+	uint16_t doubles, its_doubles;
+	uint8_t reorder, chats, chats_needed;
+	bool fresh;
+};
+
+/* While the connection sleeps, it ends before qp, and `rest` follows instead. */
 struct vrb_ud_conn {
-	struct ibv_qp qp; /* stands for the connection's queue pair */
 	struct vrb_rc_conn *conn;
-	uint32_t first;		   /* our first sequence number */
-	uint32_t to;		   /* the peer's number */
-	uint32_t qpn;		   /* the peer's queue pair */
-	const struct vrb_ah *path; /* NULL until the first packet has arrived */
+	/* How the peer is reached; NULL until the first packet has arrived, and asleep. */
+	const struct vrb_ah *path;
 	struct vrb_ud_letter *letter;
-	/* Packets to be sent again at that time in us, and how long the next ones wait. */
-	TAILQ_HEAD(, vrb_ud_tx) not_ready;
-	uint64_t ready_at, ready_wait;
+	struct vrb_ud_rc *rc; /* NULL: none */
+	uint32_t first;	      /* our first sequence number */
+	uint32_t to;	      /* the peer's number */
+	uint32_t qpn;	      /* the peer's queue pair */
+	int end_err; /* what `ended` is called with once nothing is stalled; 0: it has not ended */
+	bool asleep;
 	bool used;   /* a packet has arrived */
 	bool heard;  /* the peer's words are known */
 	bool over;   /* the peer has ended the connection, or was told that it has ended */
 	bool broken; /* what is posted fails */
 	bool told;   /* `ended` was called */
-	int end_err; /* what `ended` is called with once nothing is stalled; 0: it has not ended */
+	bool is_stalled;
+	bool rc_met;	/* the peer's VRB_UD_QP has arrived */
+	bool rc_closed; /* the connection gets no reliable queue pair */
 	/* The peer was told this, if it is over. Unless it is 0 (closed), its data are dropped. */
-	enum vrb_ud_reason reason;
+	uint8_t reason; /* enum vrb_ud_reason */
+
+	struct ibv_qp qp; /* stands for the connection's queue pair */
+	/* Packets to be sent again at that time in us, and how long the next ones wait. */
+	TAILQ_HEAD(, vrb_ud_tx) not_ready;
+	uint64_t ready_at, ready_wait;
 	bool is_refused; /* the packet with the number `refused` was not carried out */
 	uint32_t refused;
-	bool is_busy, is_done, is_failing;
+	bool is_busy, is_done, is_failing, is_prompt;
+	bool settles;		   /* its silent work requests are to be reported */
+	bool rc_due;		   /* VRB_UD_QP is to be sent */
 	enum ibv_wc_status status; /* of the first failure */
 	uint64_t ask;		   /* in us: when the peer's host may be asked again */
 	uint64_t acked;		   /* in us: when only an acknowledgment was last sent */
@@ -147,19 +167,16 @@ struct vrb_ud_conn {
 	STAILQ_HEAD(, vrb_ud_rx) stalled; /* in order, but there was no buffer */
 	struct vrb_rdm_rx *part;	  /* a message of which a part has arrived */
 	uint32_t part_len;
-	TAILQ_ENTRY(vrb_ud_conn) busy, done, failing, stalling, prompt;
-	bool is_stalled, is_prompt;
+	TAILQ_ENTRY(vrb_ud_conn) busy, done, failing, stalling, prompt, awake;
+	uint32_t seen_order, seen_in; /* what had been sent and had arrived at the last look */
 	/* Packets before it must be handled by the peer before a queue pair may overtake them. */
 	uint32_t ordered;
-	bool rc_due;	      /* VRB_UD_QP is to be sent */
-	bool rc_met;	      /* that of the peer has arrived */
-	bool rc_closed;	      /* the connection gets no reliable queue pair */
-	uint32_t traffic;     /* what the work requests are worth that were posted */
-	struct vrb_ud_rc *rc; /* NULL: none */
+	uint32_t traffic; /* what the work requests are worth that were posted */
 	struct {
 		uint32_t number, psn, reads;
 		enum ibv_mtu mtu;
-	} rc_peer; /* the peer's queue pair */
+	} rc_peer;				/* the peer's queue pair */
+	struct vrb_rdm_slot slots[VRB_UD_RING]; /* the connection's ring */
 };
 
 TAILQ_HEAD(vrb_ud_conns, vrb_ud_conn);
@@ -215,6 +232,12 @@ struct vrb_ud {
 	struct vrb_ud_conns failing; /* work requests fail */
 	struct vrb_ud_conns stalled;
 	struct vrb_ud_conns prompt; /* messages arrived that may have to be acknowledged at once */
+	/* Connections that do not sleep, and their objects that are free; see ud_sleep.c. */
+	struct vrb_ud_conns awake, spare;
+	uint32_t awake_count, spare_count;
+	uint32_t awake_least; /* so many do not sleep in any case */
+	struct ibv_context sleeping;
+	struct ibv_qp sleeper; /* stands for the queue pairs of connections that sleep */
 	struct ofi_rdm_ack_params ack_params;
 	uint64_t polled, last; /* in us: when the device was polled before, and last */
 	uint64_t now, next;    /* in us: the time, and when a timer expires first */
@@ -243,6 +266,11 @@ struct vrb_ud {
 static inline struct vrb_ud *vrb_ud_of(const struct vrb_ud_conn *ud)
 {
 	return vrb_rc(ud->conn->ep)->ud;
+}
+
+static inline struct vrb_ud_conn *vrb_ud_of_qp(struct ibv_qp *qp)
+{
+	return (struct vrb_ud_conn *)(void *)((char *)qp - offsetof(struct vrb_ud_conn, qp));
 }
 
 /* Appends a receive that the transport has posted. */
@@ -313,6 +341,18 @@ void vrb_ud_transmit(struct vrb_ud_conn *ud, struct vrb_ud_tx *tx);
 void vrb_ud_reported(struct vrb_ud *all, uint64_t index, enum ibv_wc_status status);
 /* Sends these packets again if it is time to. */
 void vrb_ud_send_not_ready(struct vrb_ud_conn *ud);
+
+/* Connections that sleep (ud_sleep.c). */
+void vrb_ud_sleep_init(struct vrb_ud *all);
+void vrb_ud_sleep_fini(struct vrb_ud *all);
+/* Gives a connection an object, which is all 0, and its ring. Returns NULL when out of memory. */
+struct vrb_ud_conn *vrb_ud_awake_new(struct vrb_rc_conn *conn);
+/* Takes the object back, whether or not the connection sleeps. */
+void vrb_ud_conn_put(struct vrb_ud_conn *ud);
+/* Wakes a connection that sleeps. Returns its object, NULL when out of memory. */
+struct vrb_ud_conn *vrb_ud_wake(struct vrb_ud_conn *ud);
+/* Sets what is not 0 in such an object. `first` is the number of the next packet. */
+void vrb_ud_conn_begin(struct vrb_ud_conn *ud, uint32_t first);
 
 /* Letters (ud_meet.c). */
 /* Handles a letter. */

@@ -4,6 +4,7 @@
  * and what the transport gets to see: arrived messages and completed work requests.
  */
 #include <time.h>
+#include "src/ds/compiler.h"
 #include "ud_int.h"
 
 #define BATCH	16
@@ -48,6 +49,23 @@ static int report_wr(struct vrb_ud_conn *ud, enum ibv_wc_status status, struct i
 	return reports;
 }
 
+/* Reports the newest work request, which is silent, and so all those before it. */
+static int report_settled(struct vrb_ud_conn *ud, struct ibv_wc *wc)
+{
+	const struct vrb_rc_conn *conn = ud->conn;
+
+	ud->settles = false;
+	if (!STAILQ_EMPTY(&ud->wrs) || vrb_rc_conn_idle(conn) || ud->rc)
+		return 0;
+	*wc = (struct ibv_wc){
+		.wr_id = (uintptr_t)&conn->slots[(conn->head - 1) & conn->mask],
+		.status = IBV_WC_SUCCESS,
+		.opcode = IBV_WC_SEND,
+		.qp_num = conn->qp_num,
+	};
+	return 1;
+}
+
 static int report_done(struct vrb_ud *all, int count, struct ibv_wc *wc)
 {
 	struct vrb_ud_conn *ud;
@@ -59,6 +77,8 @@ static int report_done(struct vrb_ud *all, int count, struct ibv_wc *wc)
 			n += report_wr(ud, IBV_WC_SUCCESS, wc + n);
 		if (n == count)
 			break;
+		if (ofi_unlikely(ud->settles))
+			n += report_settled(ud, wc + n);
 		TAILQ_REMOVE(&all->done, ud, done);
 		ud->is_done = false;
 	}
@@ -236,6 +256,9 @@ uint64_t vrb_ud_due(const struct ofi_rdm_ep *ep)
 	left = all->next > now ? (all->next - now) / 1000 + 1 : 1;
 	if (!TAILQ_EMPTY(&all->busy) && left < ms)
 		ms = left;
+	/* What happens often must not put it off. */
+	if (all->wake > now && all->wake - now < ms * 1000)
+		return (all->wake - now) / 1000 + 1;
 	all->wake = now + ms * 1000;
 	return ms;
 }

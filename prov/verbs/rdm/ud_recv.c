@@ -332,22 +332,28 @@ static void take_end(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 	vrb_ud_over(ud, packet->id == VRB_UD_BROKEN ? FI_ECONNABORTED : FI_ECONNRESET);
 }
 
-/* The passive side learns from the first packet how the peer is reached. */
-static bool has_path(struct vrb_ud_conn *ud, const struct ibv_wc *wc, const struct vrb_ud_rx *rx)
+/*
+ * The passive side learns from the first packet how the peer is reached; later ones may wake the
+ * connection. Returns the connection, or NULL if the packet counts as lost.
+ */
+static struct vrb_ud_conn *with_path(struct vrb_ud_conn *ud, const struct ibv_wc *wc,
+				     const struct vrb_ud_rx *rx)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
 	struct ibv_ah_attr attr = { 0 };
 	struct ibv_wc copy = *wc;
 
 	if (ud->path)
-		return true;
+		return ud;
+	if (ud->asleep)
+		return vrb_ud_wake(ud);
 	if (!all->grh)
-		return false;
+		return NULL;
 	if (ibv_init_ah_from_wc(vrb_rc_domain(all->ep)->ctx, all->port.num, &copy,
 				(struct ibv_grh *)(uintptr_t)rx->sge.addr, &attr))
-		return false;
+		return NULL;
 	ud->path = vrb_ud_path_get(all, &attr);
-	return ud->path;
+	return ud->path ? ud : NULL;
 }
 
 /*
@@ -448,7 +454,8 @@ static bool take_arrived(struct vrb_ud *all, const struct ibv_wc *wc, struct vrb
 		vrb_ud_repeat_end(ud, &rx->packet);
 		return false;
 	}
-	return has_path(ud, wc, rx) && take_packet(ud, rx);
+	ud = with_path(ud, wc, rx);
+	return ud && take_packet(ud, rx);
 }
 
 void vrb_ud_arrived(struct vrb_ud *all, const struct ibv_wc *wc)

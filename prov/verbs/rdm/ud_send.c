@@ -570,7 +570,7 @@ static int prepare(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr, const struct ib
 
 int vrb_ud_post_send(struct ibv_qp *qp, struct ibv_send_wr *from, struct ibv_send_wr **bad)
 {
-	struct vrb_ud_conn *ud = (struct vrb_ud_conn *)qp;
+	struct vrb_ud_conn *ud = vrb_ud_of_qp(qp);
 	struct vrb_ud *all = vrb_ud_of(ud);
 	struct vrb_ud_wr *wr;
 	int err;
