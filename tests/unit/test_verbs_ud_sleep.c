@@ -157,6 +157,23 @@ static void whoever_is_busy_stays_awake(void **state)
 	assert_true(sleeps(0));
 }
 
+/* Polling looks at them, the longer the more of them wake. */
+static void many_that_wake_let_others_sleep(void **state)
+{
+	(void)state;
+	talk();
+	both_sleep();
+	assert_int_equal(post(0, 0), 0);
+	watch(US);
+	assert_int_equal(ud_nodes[0].rc.ud->looks, 0);
+	assert_false(ends[0]->rc.ud->asleep);
+	ud_nodes[0].rc.ud->looks = 1;
+	watch(200);
+	ud_nodes[0].rc.ud->looks = 1;
+	watch(200);
+	assert_true(ends[0]->rc.ud->asleep);
+}
+
 static void silent_work_requests_are_reported_first(void **state)
 {
 	(void)state;
@@ -274,6 +291,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_is_posted_wakes_both_ends, begin, end),
 		cmocka_unit_test_setup_teardown(whoever_is_busy_stays_awake, begin, end),
+		cmocka_unit_test_setup_teardown(many_that_wake_let_others_sleep, begin, end),
 		cmocka_unit_test_setup_teardown(silent_work_requests_are_reported_first, begin,
 						end),
 		cmocka_unit_test_setup_teardown(strangers_wake_nobody, begin, end),

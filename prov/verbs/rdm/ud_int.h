@@ -236,6 +236,7 @@ struct vrb_ud {
 	struct vrb_ud_conns awake, spare;
 	uint32_t awake_count, spare_count;
 	uint32_t awake_least; /* so many do not sleep in any case */
+	uint32_t looks;	      /* at connections that may sleep, at the next poll */
 	struct ibv_context sleeping;
 	struct ibv_qp sleeper; /* stands for the queue pairs of connections that sleep */
 	struct ofi_rdm_ack_params ack_params;
@@ -349,6 +350,8 @@ void vrb_ud_sleep_fini(struct vrb_ud *all);
 struct vrb_ud_conn *vrb_ud_awake_new(struct vrb_rc_conn *conn);
 /* Takes the object back, whether or not the connection sleeps. */
 void vrb_ud_conn_put(struct vrb_ud_conn *ud);
+/* Lets some of the connections sleep that have nothing to do. */
+void vrb_ud_look(struct vrb_ud *all);
 /* Wakes a connection that sleeps. Returns its object, NULL when out of memory. */
 struct vrb_ud_conn *vrb_ud_wake(struct vrb_ud_conn *ud);
 /* Sets what is not 0 in such an object. `first` is the number of the next packet. */

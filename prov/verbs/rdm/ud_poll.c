@@ -215,8 +215,11 @@ static int poll_device(struct vrb_ud *all, int count, struct ibv_wc *out, int *d
 int vrb_ud_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 {
 	struct vrb_ud *all = cq->cq_context;
-	int some, rounds = ROUNDS, n = report(all, count, wc);
+	int some, rounds = ROUNDS, n;
 
+	if (ofi_unlikely(all->looks))
+		vrb_ud_look(all);
+	n = report(all, count, wc);
 	do {
 		if (n == count)
 			return n;

@@ -5,8 +5,8 @@
  * that is posted, or the next packet of the peer, wakes a connection.
  *
  * A connection that sleeps has a ring of one slot, and a queue pair that is the same for all that
- * sleep, so that posting need not ask. Only the endpoint's timer lets connections sleep: elsewhere
- * somebody may hold a slot.
+ * sleep, so that posting need not ask. Connections fall asleep when the endpoint is polled, and by
+ * its timer: elsewhere somebody may hold a slot.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,9 +14,10 @@
 #include "ud_int.h"
 
 enum {
-	KEPT = 64,  /* connections that stay awake in any case */
-	SHARE = 64, /* and one of so many besides */
+	KEPT = 64,   /* connections that stay awake in any case */
+	SHARE = 256, /* and one of so many besides */
 	LOOKS = 1024,
+	LOOKS_WAKING = 4, /* for each connection that wakes */
 };
 
 static const struct ofi_rdm_cwnd_params cwnd_params = { .target = 5000,
@@ -104,6 +105,7 @@ struct vrb_ud_conn *vrb_ud_awake_new(struct vrb_rc_conn *conn)
 	ud->conn = conn;
 	TAILQ_INSERT_TAIL(&all->awake, ud, awake);
 	all->awake_count++;
+	all->looks += LOOKS_WAKING;
 	conn->ud = ud;
 	conn->qp = conn->sq = &ud->qp;
 	conn->slots = ud->slots;
@@ -266,20 +268,34 @@ static bool look_at(struct vrb_ud *all, struct vrb_ud_conn *ud)
 	return false;
 }
 
-void vrb_ud_rest(struct ofi_rdm_ep *ep)
+static bool are_many(const struct vrb_ud *all)
 {
-	struct vrb_ud *all = vrb_rc(ep)->ud;
-	struct vrb_ud_conn *ud;
-	uint32_t looks;
+	return all->awake_count > all->awake_least + all->conns / SHARE;
+}
 
-	if (!all)
-		return;
-	looks = all->awake_count < LOOKS ? all->awake_count : LOOKS;
-	for (; looks && all->awake_count > all->awake_least + all->conns / SHARE; looks--) {
+static void look(struct vrb_ud *all, uint32_t looks)
+{
+	struct vrb_ud_conn *ud;
+
+	if (looks > all->awake_count)
+		looks = all->awake_count;
+	for (; looks && are_many(all); looks--) {
 		ud = TAILQ_FIRST(&all->awake);
 		if (look_at(all, ud))
 			continue;
 		TAILQ_REMOVE(&all->awake, ud, awake);
 		TAILQ_INSERT_TAIL(&all->awake, ud, awake);
 	}
+}
+
+void vrb_ud_look(struct vrb_ud *all)
+{
+	look(all, all->looks);
+	all->looks = 0;
+}
+
+void vrb_ud_rest(struct ofi_rdm_ep *ep)
+{
+	if (vrb_rc(ep)->ud)
+		look(vrb_rc(ep)->ud, LOOKS);
 }
