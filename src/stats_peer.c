@@ -14,7 +14,8 @@
 enum { TRIES = 1000 };
 
 struct reading {
-	struct ofi_stats_peer text; /* a copy, of which only the text is used */
+	struct ofi_stats_peer text; /* a copy, of which the fields are not used */
+	char waits[OFI_STATS_TEXT];
 	uint64_t field[OFI_STATS_PEER_FIELDS];
 	uint64_t in_flight;
 };
@@ -25,7 +26,7 @@ static uint32_t count_of(const struct ofi_stats_header *file, size_t *slot)
 	uint32_t n = __atomic_load_n(&file->peers, __ATOMIC_ACQUIRE);
 
 	*slot = __atomic_load_n(&file->peer_slot, __ATOMIC_RELAXED);
-	if (*slot < sizeof(struct ofi_stats_peer) || *slot % OFI_STATS_ALIGN ||
+	if (*slot < sizeof(struct ofi_stats_peer) || *slot % sizeof(uint64_t) ||
 	    *slot > OFI_STATS_PEERS)
 		return 0;
 	return n < OFI_STATS_PEERS / *slot ? n : (uint32_t)(OFI_STATS_PEERS / *slot);
@@ -34,7 +35,7 @@ static uint32_t count_of(const struct ofi_stats_header *file, size_t *slot)
 static const struct ofi_stats_peer *stats_peer_find(const struct ofi_stats_header *file,
 						    uint32_t after)
 {
-	const char *first = (const char *)file + OFI_STATS_SIZE - OFI_STATS_PEERS;
+	const char *first = (const char *)file + OFI_STATS_FIRST;
 	const struct ofi_stats_peer *stats, *found = NULL;
 	uint32_t best = UINT32_MAX, id, i, n;
 	size_t slot;
@@ -73,8 +74,17 @@ static uint64_t read_field(const struct ofi_stats_peer *stats, struct ofi_stats_
 	}
 }
 
+static void read_text(const struct ofi_stats_header *file, uint8_t number, char *text, size_t len)
+{
+	const char *texts = (const char *)file + OFI_STATS_FIRST + OFI_STATS_PEERS;
+
+	snprintf(text, len, "%.*s", OFI_STATS_TEXT - 1,
+		 number < OFI_STATS_TEXTS ? texts + (size_t)number * OFI_STATS_TEXT : "");
+}
+
 /* Reads a consistent state. Does not wait for a process that was stopped while entering a state. */
-static void read_peer(const struct ofi_stats_peer *stats, struct reading *now)
+static void read_peer(const struct ofi_stats_header *file, const struct ofi_stats_peer *stats,
+		      struct reading *now)
 {
 	struct ofi_stats_peer *text = &now->text;
 	int i, tries = TRIES;
@@ -84,12 +94,9 @@ static void read_peer(const struct ofi_stats_peer *stats, struct reading *now)
 		turn = __atomic_load_n(&stats->turn, __ATOMIC_ACQUIRE);
 		memcpy(text, stats, sizeof(*text));
 		for (i = 0; i < OFI_STATS_PEER_FIELDS; i++)
-			now->field[i] = read_field(stats, text->place[i]);
+			now->field[i] = read_field(stats, file->place[i]);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	} while ((turn % 2 || __atomic_load_n(&stats->turn, __ATOMIC_RELAXED) != turn) && --tries);
-	text->state[sizeof(text->state) - 1] = text->cause[sizeof(text->cause) - 1] = '\0';
-	text->waits[sizeof(text->waits) - 1] = '\0';
-	text->transport[sizeof(text->transport) - 1] = '\0';
 	now->in_flight = 0;
 	if (now->field[OFI_STATS_PEER_UP] && text->most > now->field[OFI_STATS_PEER_CREDITS])
 		now->in_flight = text->most - now->field[OFI_STATS_PEER_CREDITS];
@@ -135,7 +142,7 @@ static void connected_text(const struct reading *now, char *text, size_t len)
 
 static void state_text(const struct reading *now, char *text, size_t len)
 {
-	snprintf(text, len, "%s", now->text.waits);
+	snprintf(text, len, "%s", now->waits);
 	if (*text)
 		return;
 	if (now->field[OFI_STATS_PEER_UP])
@@ -205,14 +212,15 @@ bool ofi_stats_peer_next(const struct ofi_stats_header *file, uint32_t after,
 
 	while ((stats = stats_peer_find(file, after))) {
 		*peer = (struct fi_stats_peer){ 0 };
-		read_peer(stats, &now);
+		read_peer(file, stats, &now);
 		peer->id = now.text.id;
 		peer->ep = now.text.ep;
 		peer->age_ms = age_of(now.text.since);
 		peer_name(&now, peer);
-		memcpy(peer->transport, now.text.transport, sizeof(peer->transport));
-		memcpy(peer->state, now.text.state, sizeof(peer->state));
-		memcpy(peer->cause, now.text.cause, sizeof(peer->cause));
+		read_text(file, now.text.transport, peer->transport, sizeof(peer->transport));
+		read_text(file, now.text.state, peer->state, sizeof(peer->state));
+		read_text(file, now.text.cause, peer->cause, sizeof(peer->cause));
+		read_text(file, now.text.waits, now.waits, sizeof(now.waits));
 		state_text(&now, peer->waits, sizeof(peer->waits));
 		list_fields(&now, peer);
 		if (peer->id > after && __atomic_load_n(&stats->id, __ATOMIC_ACQUIRE) == peer->id)

@@ -14,12 +14,15 @@
 
 #define OFI_STATS_FILE	  "libfabric-stats"
 #define OFI_STATS_MAGIC	  0x315441545349464fULL /* "OFISTAT1" */
-#define OFI_STATS_VERSION 3
+#define OFI_STATS_VERSION 4
 #define OFI_STATS_SLOT	  1024 /* a record, at its end, and what it is embedded in */
 #define OFI_STATS_SLOTS	  16384
 #define OFI_STATS_ALIGN	  64
 #define OFI_STATS_PEERS	  ((size_t)8 << 20) /* bytes for peers, behind the slots */
-#define OFI_STATS_SIZE	  ((size_t)OFI_STATS_SLOT * (OFI_STATS_SLOTS + 1) + OFI_STATS_PEERS)
+#define OFI_STATS_TEXTS	  128		    /* texts about peers, behind these; the first is "" */
+#define OFI_STATS_TEXT	  64
+#define OFI_STATS_FIRST	  ((size_t)OFI_STATS_SLOT * (OFI_STATS_SLOTS + 1)) /* the first peer */
+#define OFI_STATS_SIZE	  (OFI_STATS_FIRST + OFI_STATS_PEERS + OFI_STATS_TEXTS * OFI_STATS_TEXT)
 
 /* Counters. The posting and the polling side of a queue write different cache lines. */
 enum {
@@ -101,7 +104,7 @@ struct ofi_stats_place {
 	uint16_t size;
 };
 
-/* The end of a peer's object. The texts are constant while turn is even and stays the same. */
+/* The end of a peer's object. Texts are numbers, constant while turn is even and stays the same. */
 struct ofi_stats_peer {
 	uint32_t id; /* 0: not shown; atomic */
 	uint32_t ep;
@@ -110,10 +113,8 @@ struct ofi_stats_peer {
 	uint64_t since;	     /* ms of CLOCK_MONOTONIC: when it entered its state */
 	uint32_t most;	     /* credits with nothing in flight; atomic */
 	uint8_t address[28]; /* a sockaddr_in, a sockaddr_in6 or a struct ofi_qp_name */
-	char transport[16];
-	char state[32], cause[48], waits[64];
-	struct ofi_stats_place place[OFI_STATS_PEER_FIELDS];
-} __attribute__((aligned(OFI_STATS_ALIGN)));
+	uint8_t transport, state, cause, waits;
+};
 
 /*
  * Where the file begins; the slots follow from OFI_STATS_SLOT on. An object that is larger has
@@ -132,6 +133,8 @@ struct ofi_stats_header {
 	uint32_t wide_used; /* of these objects; atomic */
 	uint32_t peer_slot; /* bytes of a peer's object; 0 while there is none; atomic */
 	uint32_t peers;	    /* that were ever in use; atomic */
+	/* Where all peers have their fields. */
+	struct ofi_stats_place place[OFI_STATS_PEER_FIELDS];
 };
 
 static inline uint64_t ofi_stats_value(const struct ofi_stats *stats, int counter)

@@ -33,6 +33,7 @@ static struct {
 	uint32_t free_wide;
 	uint32_t free_peer;
 	uint32_t taken;
+	const char *texts[OFI_STATS_TEXTS]; /* those in the file */
 } file;
 static struct ofi_lock lock;
 static uint32_t last_number; /* atomic */
@@ -113,6 +114,7 @@ static void in_child(void)
 	file.tried = false;
 	file.header = NULL;
 	file.free = file.free_wide = file.free_peer = file.taken = 0;
+	memset(file.texts, 0, sizeof(file.texts));
 	ofi_lock_init(&lock);
 }
 
@@ -291,12 +293,12 @@ void *ofi_stats_alloc(size_t size)
 void *ofi_stats_peer_alloc(size_t size)
 {
 	char *slot = size <= OFI_STATS_PEERS ? stats_take(PEER, (uint32_t)size) : NULL;
-	char *object = slot ? slot : aligned_alloc(OFI_STATS_ALIGN, size);
+	char *object = slot ? slot : malloc(size);
 
 	if (!object)
 		return NULL;
 	memset(object, 0, size);
-	((struct ofi_stats_peer *)(object + size) - 1)->heap = !slot;
+	((struct ofi_stats_peer *)(void *)(object + size) - 1)->heap = !slot;
 	return object;
 }
 
@@ -367,6 +369,41 @@ void ofi_stats_peer_free(void *object, struct ofi_stats_peer *peer)
 	ofi_lock(&lock);
 	if (is_ours(object))
 		put_peer(object);
+	ofi_unlock(&lock);
+}
+
+/* The caller holds the lock. */
+static uint8_t text_number(const char *text)
+{
+	char *texts = (char *)file.header + OFI_STATS_FIRST + OFI_STATS_PEERS;
+	uint8_t i;
+
+	for (i = 1; i < OFI_STATS_TEXTS && file.texts[i]; i++)
+		if (!strcmp(file.texts[i], text))
+			return i;
+	if (i == OFI_STATS_TEXTS)
+		return 0;
+	file.texts[i] = text;
+	snprintf(texts + (size_t)i * OFI_STATS_TEXT, OFI_STATS_TEXT, "%s", text);
+	return i;
+}
+
+uint8_t ofi_stats_text(const char *text)
+{
+	uint8_t number = 0;
+
+	ofi_lock(&lock);
+	if (file.header && *text)
+		number = text_number(text);
+	ofi_unlock(&lock);
+	return number;
+}
+
+void ofi_stats_peer_place(const struct ofi_stats_place *place)
+{
+	ofi_lock(&lock);
+	if (file.header)
+		memcpy(file.header->place, place, sizeof(file.header->place));
 	ofi_unlock(&lock);
 }
 

@@ -49,6 +49,10 @@ void ofi_stats_hide(struct ofi_stats *stats);
  */
 void *ofi_stats_peer_alloc(size_t size);
 void ofi_stats_peer_free(void *object, struct ofi_stats_peer *peer);
+/* Says where all peers have their fields. */
+void ofi_stats_peer_place(const struct ofi_stats_place *place);
+/* Returns the number of a constant text; 0 stands for "". */
+uint8_t ofi_stats_text(const char *text);
 /* Publish a peer whose fields are set, and hide it again. */
 void ofi_stats_peer_show(struct ofi_stats_peer *peer);
 void ofi_stats_peer_hide(struct ofi_stats_peer *peer);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The record of a peer: its state, which other processes read without a lock. */
-#include <stdio.h>
 #include "stats.h"
 
 void ofi_stats_peer_show(struct ofi_stats_peer *peer)
@@ -20,11 +19,13 @@ void ofi_stats_peer_hide(struct ofi_stats_peer *peer)
 void ofi_stats_peer_enter(struct ofi_stats_peer *peer, const char *state, const char *cause,
 			  const char *waits, uint64_t now)
 {
+	uint8_t texts[] = { ofi_stats_text(state), ofi_stats_text(cause), ofi_stats_text(waits) };
+
 	__atomic_store_n(&peer->turn, peer->turn + 1, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	peer->since = now;
-	snprintf(peer->state, sizeof(peer->state), "%s", state);
-	snprintf(peer->cause, sizeof(peer->cause), "%s", cause);
-	snprintf(peer->waits, sizeof(peer->waits), "%s", waits);
+	peer->state = texts[0];
+	peer->cause = texts[1];
+	peer->waits = texts[2];
 	__atomic_store_n(&peer->turn, peer->turn + 1, __ATOMIC_RELEASE);
 }

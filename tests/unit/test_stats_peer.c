@@ -18,6 +18,7 @@ struct object {
 	struct ofi_stats_peer stats;
 };
 
+static struct ofi_stats_place places[OFI_STATS_PEER_FIELDS];
 static struct fid *fid;
 static struct fi_ops_stats_process *ops;
 
@@ -28,15 +29,16 @@ static struct object *new_object(uint16_t port)
 	int i;
 
 	assert_non_null(object);
-	assert_int_equal((uintptr_t)object % OFI_STATS_ALIGN, 0);
+	assert_int_equal((uintptr_t)object % sizeof(uint64_t), 0);
 	addr.sin_addr.s_addr = htonl(0xc0000201);
 	memcpy(object->stats.address, &addr, sizeof(addr));
-	memcpy(object->stats.transport, "rc", 3);
+	object->stats.transport = ofi_stats_text("rc");
 	for (i = 0; i < OFI_STATS_PEER_FIELDS; i++) {
-		object->stats.place[i].at = (int16_t)((int)offsetof(struct object, field[i]) -
-						      (int)offsetof(struct object, stats));
-		object->stats.place[i].size = 8;
+		places[i].at = (int16_t)((int)offsetof(struct object, field[i]) -
+					 (int)offsetof(struct object, stats));
+		places[i].size = 8;
 	}
+	ofi_stats_peer_place(places);
 	return object;
 }
 
@@ -172,25 +174,33 @@ static void test_waits(void **state)
 /* Neither places outside of an object nor a record that is always being written lead astray. */
 static void test_wrong(void **state)
 {
+	static const char longest[] =
+		"as long as it takes, and so much longer than any reader of these texts has room for";
 	struct object *a = new_object(7000);
 	struct fi_stats_peer peer;
 
 	(void)state;
 	ofi_stats_peer_show(&a->stats);
 	a->field[OFI_STATS_PEER_QUEUED] = 5;
-	a->stats.place[OFI_STATS_PEER_QUEUED].at = INT16_MAX;
+	places[OFI_STATS_PEER_QUEUED].at = INT16_MAX;
+	ofi_stats_peer_place(places);
 	assert_int_equal(read_one().items[2].value, 0);
-	a->stats.place[OFI_STATS_PEER_QUEUED].at = -3;
+	places[OFI_STATS_PEER_QUEUED].at = -3;
+	ofi_stats_peer_place(places);
 	assert_int_equal(read_one().items[2].value, 0);
-	a->stats.place[OFI_STATS_PEER_QUEUED] = (struct ofi_stats_place){ INT16_MIN, 8 };
+	places[OFI_STATS_PEER_QUEUED] = (struct ofi_stats_place){ INT16_MIN, 8 };
+	ofi_stats_peer_place(places);
 	read_one();
-	a->stats.place[OFI_STATS_PEER_QUEUED].size = 0;
+	places[OFI_STATS_PEER_QUEUED].size = 0;
+	ofi_stats_peer_place(places);
 	assert_int_equal(read_one().items[2].value, 0);
 	a->stats.turn = 1;
-	memset(a->stats.state, 'x', sizeof(a->stats.state));
+	a->stats.state = UINT8_MAX;
+	a->stats.cause = ofi_stats_text(longest);
 	memset(a->stats.address, 0xff, sizeof(a->stats.address));
 	peer = read_one();
-	assert_int_equal(strlen(peer.state), sizeof(peer.state) - 1);
+	assert_string_equal(peer.state, "");
+	assert_int_equal(strlen(peer.cause), sizeof(peer.cause) - 1);
 	ofi_stats_peer_free(a, &a->stats);
 }
 

@@ -99,8 +99,8 @@ void vrb_rc_stats_show_peer(struct ofi_rdm_peer *peer)
 	stats->ep = peer->ep->stats.id;
 	stats->most = 0;
 	memcpy(stats->address, &peer->addr, sizeof(stats->address));
-	strcpy(stats->transport, transport_of(peer->ep));
-	memcpy(stats->place, places, sizeof(places));
+	stats->transport = ofi_stats_text(transport_of(peer->ep));
+	ofi_stats_peer_place(places);
 	ofi_stats_peer_enter(stats, ofi_rdm_conn_state_name(vrb_rc_peer(peer)->policy.state), "",
 			     "", ofi_now_ms());
 	ofi_stats_peer_show(stats);

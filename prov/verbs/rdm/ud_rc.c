@@ -441,7 +441,7 @@ static void rc_switch(struct vrb_ud_conn *ud)
 	char text[OFI_ADDR_STRLEN];
 
 	ud->rc->used = true;
-	strcpy(ud->conn->peer->stats.transport, "rc");
+	ud->conn->peer->stats.transport = ofi_stats_text("rc");
 	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL, "peer %s: the connection goes on with queue pair %u\n",
 		ofi_rdm_addr_str(&ud->conn->peer->addr, text, sizeof(text)), ud->rc->number);
 }
@@ -532,7 +532,7 @@ static void show_datagrams(struct ofi_rdm_peer *peer)
 	const struct vrb_rc_conn *conn = vrb_rc_peer(peer)->conn;
 
 	if (!conn || !conn->ud || !conn->ud->rc || !conn->ud->rc->used)
-		strcpy(peer->stats.transport, "ud");
+		peer->stats.transport = ofi_stats_text("ud");
 }
 
 void vrb_ud_rc_close(struct vrb_ud_conn *ud)
