@@ -62,9 +62,9 @@ struct ofi_rdm_flow {
 	uint8_t halts;	  /* HALT packets sent and not yet acknowledged by the device */
 	bool halt_acked;  /* the peer's device has acknowledged the last HALT */
 	bool abused;	  /* the peer sent more than it may */
-	enum ofi_rdm_flow_owed owed;
-	uint32_t over; /* packets buffered since HALT was owed or acknowledged */
-	uint64_t kept; /* bytes charged to the budget */
+	uint8_t owed;	  /* enum ofi_rdm_flow_owed */
+	uint32_t over;	  /* packets buffered since HALT was owed or acknowledged */
+	uint64_t kept;	  /* bytes charged to the budget */
 	struct ofi_rdm_flow_queue control, data;
 	LIST_ENTRY(ofi_rdm_flow) link; /* budget.stopped or budget.halted */
 };

@@ -14,30 +14,30 @@ struct ofi_rdm_peer {
 	uint32_t addrs;			 /* number of fi_addrs in ep->by_addr that refer to it */
 	/* An fi_addr referred to it: receives may name it as their source. */
 	bool known;
-	bool unused;			       /* in ep->known.unused: not in use */
+	bool unused;	 /* in ep->known.unused: not in use */
+	bool rma_events; /* it wants an RMA event for operations on its memory */
+	bool direct;	 /* a write needs only its work request */
+	bool marker_set; /* marker_at is valid for this connection */
+	/* A KEY_REQ for key, with key_id, awaits its answer. */
+	bool asked;
+	/* Kinds of operations since the last fence, if the endpoint is ordered. */
+	uint8_t issued;
+	uint8_t context;		       /* its index in a scalable endpoint, else 0 */
 	LIST_ENTRY(ofi_rdm_peer) unused_entry; /* ep->known.unused */
 	struct ofi_rdm_ep *ep;
-	bool rma_events;   /* it wants an RMA event for operations on its memory */
-	bool direct;	   /* a write needs only its work request */
 	fi_addr_t fi_addr; /* FI_ADDR_NOTAVAIL if none is known */
 	fi_addr_t source;  /* source in completions: fi_addr, or the user's id */
 	struct ofi_rdm_addr addr;
 	uint32_t number;		      /* index in ep->peers */
-	uint8_t context;		      /* its index in a scalable endpoint, else 0 */
 	STAILQ_HEAD(, ofi_rdm_op) ops;	      /* RMA and atomics waiting to be posted */
 	TAILQ_HEAD(, ofi_rdm_op) answers;     /* atomics awaiting the peer's response */
 	STAILQ_HEAD(, ofi_rdm_reply) replies; /* our replies that wait for a credit */
 	uint64_t reply_bytes;		      /* their size */
 	/* The fence marker in ops, which `fenced` waits for; NULL if none. */
 	struct ofi_rdm_op *marker;
-	bool marker_set; /* marker_at is valid for this connection */
-	/* Kinds of operations since the last fence, if the endpoint is ordered. */
-	uint8_t issued;
 	uint32_t marker_at; /* send-queue position behind everything before the marker */
 	STAILQ_HEAD(, ofi_rdm_fenced) fenced; /* operations behind the marker */
 	struct ofi_rdm_known *key_answer;     /* about a key, while operations use it */
-	/* A KEY_REQ for key, with key_id, awaits its answer. */
-	bool asked;
 	uint32_t key_id;
 	uint32_t missed; /* number of requests of the peer for memory that it was not given */
 	uint64_t key;

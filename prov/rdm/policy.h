@@ -160,15 +160,18 @@ struct ofi_rdm_conn {
 	bool agreed;	   /* LEAVING: we have also agreed to the peer's BYE */
 	bool young;	   /* CONNECTING: counted in set.connecting */
 	bool going;	   /* counted in set.going */
+	bool queued;	   /* in set.ready */
+	bool unused;	   /* no traffic since it became UP */
 	uint32_t drains;   /* unsuccessful attempts to drain */
 	uint32_t attempts; /* attempts since the last success */
 	int err;	   /* error of the last attempt */
+	uint32_t probes;   /* number of PROBED since the silence began */
 	uint64_t known;	   /* the peer's incarnation, 0 if unknown */
 	uint64_t past;	   /* the incarnation before that */
 	uint64_t offered;  /* incarnation of the accepted request */
-	uint32_t offered_serial;
 	uint64_t sender;   /* the incarnation that `serial` belongs to */
 	uint32_t serial;   /* of the peer's latest request known to us */
+	uint32_t offered_serial;
 	uint64_t fresh;	   /* end of the time in which past and serial identify late requests */
 	uint64_t expects;  /* EXPECTING: incarnation of the expected request, 0 if unknown */
 	uint64_t proof;	   /* ACCEPTING: deadline for the peer to prove itself */
@@ -177,12 +180,9 @@ struct ofi_rdm_conn {
 	uint64_t deadline; /* end of the allowed silence while WAITING or an attempt is out */
 	uint64_t timer;	   /* time of the next action of poll */
 	uint64_t probe;	   /* time of the next probe */
-	uint32_t probes;   /* number of PROBED since the silence began */
 	uint64_t spared;   /* UP: not a victim before this time */
 	uint64_t used;	   /* time of the last traffic that the caller reported */
-	bool unused;	   /* no traffic since it became UP */
 	uint64_t asked;	   /* time when it was first asked to end, if it has not ended */
-	bool queued;	   /* in set.ready */
 	struct ofi_rdm_due_node due;
 	TAILQ_ENTRY(ofi_rdm_conn) link;	  /* in set.ready or set.ups */
 	TAILQ_ENTRY(ofi_rdm_conn) fellow; /* in the host's list of strangers */

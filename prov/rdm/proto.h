@@ -243,10 +243,9 @@ struct ofi_rdm_proto_peer {
 	bool held;   /* data is queued although the peer is up */
 	bool fenced; /* sends must go through the fence */
 	bool clear;  /* up, and neither held, fenced nor halted */
+	bool writes; /* it answers RTS with CTS, except for collectives */
 	/* Set by the caller: it waits for the peer, which is not idle then. */
 	uint32_t awaited;
-	/* It answers RTS with CTS, except for collectives. */
-	bool writes;
 	size_t eager;				 /* the smaller limit of both sides */
 	TAILQ_HEAD(, ofi_rdm_proto_out) outs;	 /* incomplete messages in order */
 	TAILQ_HEAD(, ofi_rdm_proto_in) ins;	 /* messages that are kept */

@@ -96,8 +96,8 @@ struct vrb_rc_peer {
 	struct vrb_rc_conn *next;		/* being set up */
 	LIST_HEAD(, vrb_rdm_host_probe) probes; /* unanswered probes of its host */
 	LIST_HEAD(, vrb_rdm_host_probe) asks;	/* the same about a connection on datagrams */
-	bool starved;				/* in the endpoint's conn.starved */
 	TAILQ_ENTRY(vrb_rc_peer) starving;
+	bool starved;		 /* in the endpoint's conn.starved */
 	uint32_t bounces;	 /* bounce buffers held by queued operations */
 	struct ofi_rdm_peer rdm; /* last, as ofi_stats_peer_alloc() requires for its record */
 };

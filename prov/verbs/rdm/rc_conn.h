@@ -51,6 +51,7 @@ enum vrb_rc_conn_state {
 struct vrb_rc_conn {
 	struct vrb_owner owner; /* owner of id and qp */
 	enum vrb_rc_conn_state state;
+	uint32_t qp_num;
 	struct ofi_rdm_ep *ep;
 	struct ofi_rdm_peer *peer;
 	struct rdma_cm_id *id;
@@ -59,27 +60,26 @@ struct vrb_rc_conn {
 	struct vrb_shm_conn *shm;
 	struct vrb_ud_conn *ud; /* what stands for the queue pair, or NULL; see ud.h */
 	bool peer_shares;	/* the peer takes part in shared memory */
-	uint32_t qp_num;
-	bool active; /* we requested the connection */
-	bool mirror; /* the passive end of an endpoint's connection to itself: receives only */
-	bool live;   /* packets go to the peer's protocol: it is peer->conn, or a mirror */
-	bool used;   /* something arrived; cleared by whoever checks it */
-	bool asked;  /* the work request `asked_at` probes the peer's end */
-	uint32_t asked_at;
-	int err;	 /* FI_E*: why it has ended */
-	int fault;	 /* FI_E*: why the event thread must end it */
-	size_t eager;	 /* payload that the peer's buffers hold */
+	bool active;		/* we requested the connection */
+	bool mirror;	 /* the passive end of an endpoint's connection to itself: receives only */
+	bool live;	 /* packets go to the peer's protocol: it is peer->conn, or a mirror */
+	bool used;	 /* something arrived; cleared by whoever checks it */
+	bool asked;	 /* the work request `asked_at` probes the peer's end */
 	bool rma_events; /* the peer wants RMA events for operations on its memory */
 	/* The queue pair was connected, so it may have taken receives of the SRQ. */
 	bool takes;
 	bool let_go; /* it holds none of them any more: their completions are in the CQ */
+	uint32_t asked_at;
+	uint32_t early_count;
+	int err;      /* FI_E*: why it has ended */
+	int fault;    /* FI_E*: why the event thread must end it */
+	size_t eager; /* payload that the peer's buffers hold */
 	/* In ms: it is freed then even if it has not let go; set when it is dead. */
 	uint64_t linger;
 	/* NULL without a job secret, and for an endpoint's connection to itself. */
 	struct vrb_rdm_proof *proof;
 	/* Packets that arrived while peer->conn was an older connection being flushed. */
 	struct vrb_rdm_early early;
-	uint32_t early_count;
 	struct vrb_rdm_slot last; /* the last work request, posted when the connection ended */
 	uint32_t size, mask;	  /* capacity in work requests, a power of two */
 	/* Silent work requests in a row, minus one, before one is signaled; 0: all are. */
