@@ -125,7 +125,6 @@ struct vrb_ud_conn {
 	const struct vrb_ah *path;
 	struct vrb_ud_letter *letter;
 	struct vrb_ud_rc *rc; /* NULL: none */
-	uint32_t first;	      /* our first sequence number */
 	uint32_t to;	      /* the peer's number */
 	uint32_t qpn;	      /* the peer's queue pair */
 	int end_err; /* what `ended` is called with once nothing is stalled; 0: it has not ended */
@@ -142,6 +141,7 @@ struct vrb_ud_conn {
 	uint8_t reason; /* enum vrb_ud_reason */
 
 	struct ibv_qp qp; /* stands for the connection's queue pair */
+	uint32_t first;	  /* our first sequence number; not kept */
 	/* Packets to be sent again at that time in us, and how long the next ones wait. */
 	TAILQ_HEAD(, vrb_ud_tx) not_ready;
 	uint64_t ready_at, ready_wait;
