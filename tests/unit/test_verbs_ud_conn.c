@@ -473,9 +473,50 @@ static void waits_for_a_receiver_are_doubled_and_capped(void **state)
 	assert_int_equal(active->rc.ud->ready_wait, 0);
 }
 
+/*
+ * Packets that came before an earlier one leave receives for that one, also if they are from peers
+ * that wait for buffers.
+ */
+static void early_packets_leave_receives(void **state)
+{
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+	struct vrb_ud *all;
+	uint32_t i, next;
+
+	(void)state;
+	exchange();
+	all = ud_nodes[1].rc.ud;
+	next = passive->rc.ud->in.next;
+	all->rq_depth = 16;
+	for (i = 1; i <= 20; i++) {
+		const struct vrb_ud_packet packet = {
+			.kind = VRB_UD_SEND,
+			.last = true,
+			.to = passive->rc.qp_num,
+			.from = active->rc.qp_num,
+			.number = next + i,
+			.order = active->rc.ud->ack.order + i,
+			.words = { .next = active->rc.ud->in.next,
+				   .echo = active->rc.ud->ack.echo },
+		};
+		uint8_t bytes[VRB_UD_HEAD_MAX] __attribute__((aligned(8)));
+		size_t len = vrb_ud_build(bytes, &packet);
+
+		vrb_ud_stamp(bytes, packet.number, packet.order, &packet.words, 0);
+		ud_net_inject(0, UD_QPN, 1, bytes, len);
+	}
+	ud_net_pass(10);
+	ud_net_watch(1, counts);
+	assert_int_equal(all->kept, 12);
+	assert_int_equal(passive->rc.ud->in.next, next);
+	all->rq_depth = VRB_UD_RQ;
+	assert_int_equal(passive->endings, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(early_packets_leave_receives, begin, end),
 		cmocka_unit_test_setup_teardown(a_peer_that_has_forgotten_says_so, begin, end),
 		cmocka_unit_test_setup_teardown(an_end_is_repeated, begin, end),
 		cmocka_unit_test_setup_teardown(a_refusal_has_to_know_everything, begin, end),

@@ -396,7 +396,7 @@ void vrb_ud_conn_close(struct vrb_rc_conn *conn)
 	if (!conn->ud)
 		return;
 	vrb_ud_conn_end(conn);
-	free(conn->ud->letter);
+	vrb_ud_letter_free(conn->ud);
 	if (!conn->ud->asleep)
 		conn_empty(conn->ud);
 	all->conns--;

@@ -200,6 +200,7 @@ struct vrb_ud {
 	bool unordered;	     /* packets leave in any order, and each is reported */
 	uint32_t sq_depth;   /* of the device's send queue, VRB_UD_SQ at most */
 	uint32_t rq_depth;   /* of its receive queue, VRB_UD_RQ at most */
+	uint32_t kept;	     /* receives that are not posted, but for the last ones */
 	uint32_t key;	     /* of the name of the queue pair; 0: it has none */
 	uint32_t requests;   /* that have arrived and wait to be handled */
 	uint32_t payload;    /* bytes of a packet behind the longest header */
@@ -360,6 +361,8 @@ void vrb_ud_conn_begin(struct vrb_ud_conn *ud, uint32_t first);
 /* Letters (ud_meet.c). */
 /* Handles a letter. */
 void vrb_ud_met(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx);
+/* The connection ends: a request that was not answered may have had an old hint. */
+void vrb_ud_letter_free(struct vrb_ud_conn *ud);
 /* Sends the letter again if it is time to. */
 void vrb_ud_letter_again(struct vrb_ud_conn *ud);
 /* The device says that nobody is there to take the letter of the connection with this number. */

@@ -28,7 +28,7 @@ enum {
 	FIRST_US = 100000, /* until a request is sent again the first time */
 	LAST_US = 1600000,
 	REQUESTS = 1024, /* that wait to be handled; the others are sent again */
-	TIMES = 3,	 /* a request is sent until the connection manager is asked instead */
+	TIMES = 2,	 /* a request is sent until the connection manager is asked instead */
 };
 
 static struct ibv_ah_attr way_to(const struct vrb_ud *all, const uint8_t *gid)
@@ -335,6 +335,14 @@ static void give_up_name(struct vrb_ud_conn *ud)
 
 	forget_name(ud->conn);
 	end_ask(vrb_ud_of(ud), ud, &event);
+}
+
+void vrb_ud_letter_free(struct vrb_ud_conn *ud)
+{
+	if (ud->letter && ud->letter->kind == VRB_UD_ASK)
+		forget_name(ud->conn);
+	free(ud->letter);
+	ud->letter = NULL;
 }
 
 void vrb_ud_letter_again(struct vrb_ud_conn *ud)

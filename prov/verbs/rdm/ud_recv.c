@@ -20,6 +20,7 @@ static void rx_put(struct vrb_ud *all, struct vrb_ud_rx *rx)
 {
 	rx->wr.next = all->repost;
 	all->repost = &rx->wr;
+	all->kept--;
 }
 
 /* The peer may have acknowledgments of what waits for a buffer, so that is delivered first. */
@@ -282,6 +283,15 @@ void vrb_ud_drop_received(struct vrb_ud_conn *ud)
 }
 
 /*
+ * Packets that wait for earlier ones take receives from those, of whatever peer: the last quarter is
+ * for packets that need not wait.
+ */
+static bool is_crowded(const struct vrb_ud *all)
+{
+	return all->kept > all->rq_depth - all->rq_depth / 4;
+}
+
+/*
  * A packet that cannot be kept counts as lost: the peer sends it again. Returns true if the packet
  * stays.
  */
@@ -292,7 +302,8 @@ static bool take_numbered(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
 	enum ofi_rdm_seq_verdict verdict;
 	struct ofi_rdm_seq_node *node;
 
-	if (ud->is_stalled || (packet->number == ud->in.next && lacks_buffer(ud, packet)))
+	if (ud->is_stalled ||
+	    (packet->number == ud->in.next ? lacks_buffer(ud, packet) : is_crowded(all)))
 		return false;
 	verdict = ofi_rdm_seq_arrive(&ud->in, 1, packet->number, &rx->node);
 	if (verdict > OFI_RDM_SEQ_DUPLICATE)
@@ -463,6 +474,7 @@ void vrb_ud_arrived(struct vrb_ud *all, const struct ibv_wc *wc)
 	struct vrb_ud_rx *rx = (struct vrb_ud_rx *)(uintptr_t)wc->wr_id;
 	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr + all->grh;
 
+	all->kept++;
 	if (wc->status != IBV_WC_SUCCESS || wc->byte_len <= all->grh ||
 	    !vrb_ud_parse(bytes, wc->byte_len - all->grh, &rx->packet) ||
 	    !take_arrived(all, wc, rx))
