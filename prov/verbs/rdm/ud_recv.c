@@ -283,8 +283,8 @@ void vrb_ud_drop_received(struct vrb_ud_conn *ud)
 }
 
 /*
- * Packets that wait for earlier ones take receives from those, of whatever peer: the last quarter is
- * for packets that need not wait.
+ * Packets that wait for earlier ones take receives from these, whichever peers they are from: the
+ * last quarter is for packets that need not wait.
  */
 static bool is_crowded(const struct vrb_ud *all)
 {
