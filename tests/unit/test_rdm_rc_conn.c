@@ -4,8 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 #include <rdma/fi_errno.h>
-#include "prov/verbs/rdm/conn.h"
+#include "prov/base/wait.h"
+#include "prov/verbs/rdm/conn_int.h"
 #include "prov/verbs/rdm/rc.h"
 #include "capture.h"
 #include "fake_verbs.h"
@@ -318,6 +321,55 @@ static void a_packet_goes_inline_or_by_a_bounce_buffer(void **state)
 	vrb_rc_conn_free(conn);
 }
 
+static uint64_t timer_ms(void)
+{
+	struct itimerspec spec;
+
+	assert_int_equal(timerfd_gettime(rc.conns.timer.fd, &spec), 0);
+	return (uint64_t)spec.it_value.tv_sec * 1000 + (uint64_t)spec.it_value.tv_nsec / 1000000;
+}
+
+/* The timer is set when it has to expire earlier, and not for each wish. */
+static void a_timer_that_expires_earlier_stays(void **state)
+{
+	(void)state;
+	rc.conns.timer.fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
+	assert_true(rc.conns.timer.fd >= 0);
+	rc.conns.armed = UINT64_MAX;
+	vrb_rdm_conn_wake(&rc.rdm, 500000);
+	assert_true(timer_ms() > 400000 && timer_ms() <= 500000);
+	vrb_rdm_conn_wake(&rc.rdm, 900000);
+	assert_true(timer_ms() > 400000 && timer_ms() <= 500000);
+	vrb_rdm_conn_wake(&rc.rdm, 100000);
+	assert_true(timer_ms() && timer_ms() <= 100000);
+	close(rc.conns.timer.fd);
+}
+
+static bool is_behind_when_late_by(uint64_t ms)
+{
+	rc.conns.expired = ofi_now_ms() - ms;
+	vrb_rdm_conn_tick(&rc.rdm);
+	return rc.conns.set.behind;
+}
+
+/* While this process does not get to run, silence is not held against peers that soon. */
+static void a_late_timer_shows_that_we_are_behind(void **state)
+{
+	const struct ofi_rdm_conn_params params = { .cap = 1, .give_up = 3600000 };
+	static struct vrb_fabric fabric;
+
+	(void)state;
+	domain.fabric = &fabric;
+	ofi_rdm_conn_set_init(&rc.conns.set, &params);
+	TAILQ_INIT(&rc.conns.starved);
+	rc.conns.timer.fd = -1;
+	rc.conns.armed = rc.conns.expired = UINT64_MAX;
+	vrb_rdm_conn_tick(&rc.rdm);
+	assert_false(rc.conns.set.behind);
+	assert_true(is_behind_when_late_by(60));
+	assert_true(is_behind_when_late_by(0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -331,6 +383,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(grows_with_its_peers, begin, end),
 		cmocka_unit_test_setup_teardown(has_room_for_500_on_a_small_device, begin, end),
 		cmocka_unit_test_setup_teardown(shares_what_does_not_grow, begin, end),
+		cmocka_unit_test_setup_teardown(a_timer_that_expires_earlier_stays, begin, end),
+		cmocka_unit_test_setup_teardown(a_late_timer_shows_that_we_are_behind, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

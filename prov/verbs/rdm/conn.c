@@ -15,6 +15,7 @@
 #include "prov/verbs/provider/prov.h"
 
 #define CROWD_MS 20 /* interval for checking again for room or memory */
+#define LATE_MS	 50 /* a timer that expires so late shows that the processors are busy */
 #define WATCH_MS 2000
 #define WATCHED	 512 /* peers checked at once for debts */
 /*
@@ -66,8 +67,8 @@ static uint64_t next_of_ud(const struct ofi_rdm_ep *ep, uint64_t next)
 	return due != UINT64_MAX && now + due < next ? now + due : next;
 }
 
-/* Sets the timer. With `soon`, a connection has become free that others may be waiting for. */
-static void schedule_tick(struct ofi_rdm_ep *ep, bool soon)
+/* Sets the timer. */
+static void schedule_tick(struct ofi_rdm_ep *ep)
 {
 	uint64_t now = vrb_rc(ep)->conns.set.now, next = ofi_rdm_conn_next(&vrb_rc(ep)->conns.set);
 
@@ -81,7 +82,7 @@ static void schedule_tick(struct ofi_rdm_ep *ep, bool soon)
 		next = vrb_rc(ep)->conns.watch;
 	next = first_deferred_free(ep, next);
 	next = next_of_ud(ep, next);
-	if (soon || next < now)
+	if (next < now)
 		next = now;
 	if (next != UINT64_MAX)
 		vrb_rdm_conn_wake(ep, next - now);
@@ -312,7 +313,6 @@ struct ofi_rdm_conn_action vrb_rdm_conn_step(struct ofi_rdm_peer *peer,
 					     struct ofi_rdm_conn_input input)
 {
 	struct ofi_rdm_conn_set *set = &vrb_rc(peer->ep)->conns.set;
-	uint32_t connecting = set->connecting, open = set->open;
 	struct ofi_rdm_conn_action action;
 
 	set->now = ofi_now_ms();
@@ -321,7 +321,7 @@ struct ofi_rdm_conn_action vrb_rdm_conn_step(struct ofi_rdm_peer *peer,
 	/* Receives that wait for a message of the peer must learn of its end. */
 	if (action.what & OFI_RDM_CONN_DO_RELEASE && peer->proto.awaited)
 		vrb_rdm_conn_want(&peer->proto);
-	schedule_tick(peer->ep, set->queued && (set->connecting < connecting || set->open < open));
+	schedule_tick(peer->ep);
 	return action;
 }
 
@@ -409,6 +409,20 @@ static void conn_watch(struct ofi_rdm_ep *ep)
 	}
 }
 
+/*
+ * Returns true if answers of peers may be there without having been seen: events are unread, or
+ * timers are handled late because the processors are busy with others.
+ */
+static bool is_behind(struct ofi_rdm_ep *ep)
+{
+	struct vrb_rdm_conns *conns = &vrb_rc(ep)->conns;
+	uint64_t expired = __atomic_load_n(&conns->expired, __ATOMIC_RELAXED);
+
+	if (expired < conns->set.now && conns->set.now - expired > LATE_MS)
+		conns->late = conns->set.now + conns->set.params.give_up;
+	return conns->set.now < conns->late || vrb_cm_is_behind(vrb_rdm_conn_cm(ep));
+}
+
 void vrb_rdm_conn_tick(struct ofi_rdm_ep *ep)
 {
 	struct ofi_rdm_conn_action action;
@@ -418,13 +432,13 @@ void vrb_rdm_conn_tick(struct ofi_rdm_ep *ep)
 	vrb_ud_rest(ep);
 	vrb_rc(ep)->conns.crowded = false;
 	vrb_rc(ep)->conns.set.now = ofi_now_ms();
-	vrb_rc(ep)->conns.set.behind = vrb_cm_is_behind(vrb_rdm_conn_cm(ep));
+	vrb_rc(ep)->conns.set.behind = is_behind(ep);
 	conn_watch(ep);
 	while ((conn = ofi_rdm_conn_poll(&vrb_rc(ep)->conns.set, &action)))
 		peer_perform(vrb_rdm_conn_peer(conn), &action);
 	if (action.what & OFI_RDM_CONN_DO_EVICT)
 		vrb_rdm_conn_evict(ep);
-	schedule_tick(ep, false);
+	schedule_tick(ep);
 }
 
 int vrb_rdm_conn_want(struct ofi_rdm_proto_peer *of)

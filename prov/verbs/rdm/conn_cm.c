@@ -219,6 +219,7 @@ static void conn_answered(struct vrb_rc_conn *conn, const struct rdma_cm_event *
 		return;
 	}
 	vrb_rdm_conn_learn(conn, &cm);
+	vrb_rdm_conn_heard(conn->peer);
 	err = conn_establish(conn, &cm);
 	if (!err && !conn->proof) {
 		vrb_rdm_conn_step(conn->peer,
@@ -252,6 +253,7 @@ static void conn_rejected(struct vrb_rc_conn *conn, const struct rdma_cm_event *
 		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "peer %s refused: %s\n",
 			       vrb_rdm_conn_name(conn->peer, text),
 			       ofi_rdm_cmwire_reason_text(cm.reason));
+	vrb_rdm_conn_heard(conn->peer);
 	input.reason = (uint8_t)cm.reason;
 	input.incarnation = cm.incarnation;
 	if (conn->state == VRB_RC_CONN_ACCEPTED)

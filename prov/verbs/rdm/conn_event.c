@@ -35,14 +35,17 @@ void vrb_rdm_conn_wake(struct ofi_rdm_ep *ep, uint64_t ms)
 }
 
 /* If there is nothing to read, the timer has been set again since it expired. */
-void vrb_rdm_conn_expired(struct vrb_rdm_conns *conns)
+uint64_t vrb_rdm_conn_expired(struct vrb_rdm_conns *conns)
 {
-	uint64_t ticks;
+	uint64_t ticks, expired = UINT64_MAX;
 
 	ofi_lock(&conns->armed_lock);
-	if (read(conns->timer.fd, &ticks, sizeof(ticks)) == sizeof(ticks))
+	if (read(conns->timer.fd, &ticks, sizeof(ticks)) == sizeof(ticks)) {
+		expired = conns->armed;
 		conns->armed = UINT64_MAX;
+	}
 	ofi_unlock(&conns->armed_lock);
+	return expired;
 }
 
 void vrb_rdm_conn_hand(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)

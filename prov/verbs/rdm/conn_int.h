@@ -69,8 +69,13 @@ void vrb_rdm_conn_evict(struct ofi_rdm_ep *ep);
 /* There is no room for a stranger: evicts another one, if one must go for it. */
 void vrb_rdm_conn_make_room(struct ofi_rdm_peer *asker);
 
-/* Probes the peer's host once more; an answer to any probe counts. */
+/*
+ * Probes the peer's host once more; an answer to any probe counts, also to that of another peer of
+ * this host.
+ */
 void vrb_rdm_conn_probe_host(struct ofi_rdm_peer *peer);
+/* A process of the peer's host has answered a request. */
+void vrb_rdm_conn_heard(const struct ofi_rdm_peer *peer);
 /* The answers do not matter any more. */
 void vrb_rdm_conn_probes_end(struct ofi_rdm_peer *peer);
 /*
@@ -120,8 +125,8 @@ struct rdma_cm_id *vrb_rdm_conn_drop_id(struct vrb_rc_conn *conn);
 vrb_rdm_cm_event_fn vrb_rdm_conn_take_event, vrb_rdm_conn_take_request;
 /* Queues a task for the calling thread, which is in the endpoint. */
 void vrb_rdm_conn_hand(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task);
-/* The timer has expired. */
-void vrb_rdm_conn_expired(struct vrb_rdm_conns *conns);
+/* The timer has expired. Returns the time that it was set for, UINT64_MAX if it is set again. */
+uint64_t vrb_rdm_conn_expired(struct vrb_rdm_conns *conns);
 /* Runs the tasks, or leaves them to the thread that is in the endpoint and tries again soon. */
 void vrb_rdm_conn_tasks(struct ofi_rdm_ep *ep);
 /* Runs the tasks that are left. Called without the lock. */

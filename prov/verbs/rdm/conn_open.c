@@ -61,10 +61,12 @@ static void timer_ready(struct ofi_source *source)
 		&((struct vrb_rc_ep *)((char *)source - offsetof(struct vrb_rc_ep, conns.timer)))
 			 ->rdm;
 	struct vrb_rdm_conns *conns = &vrb_rc(ep)->conns;
+	uint64_t expired = vrb_rdm_conn_expired(conns);
 
-	vrb_rdm_conn_expired(conns);
-	if (!__atomic_exchange_n(&conns->ticking, true, __ATOMIC_ACQUIRE))
+	if (!__atomic_exchange_n(&conns->ticking, true, __ATOMIC_ACQUIRE)) {
+		__atomic_store_n(&conns->expired, expired, __ATOMIC_RELAXED);
 		ofi_rdm_task_add(ep, &conns->tick);
+	}
 	vrb_rdm_conn_tasks(ep);
 	vrb_rdm_conn_free_deferred(ep);
 }

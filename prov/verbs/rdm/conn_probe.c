@@ -2,12 +2,18 @@
 /*
  * Probes the host of a peer that does not answer: sends a connection request to a port on which
  * nobody can listen. The host's connection manager refuses it, for which no process has to run.
+ *
+ * One probe answers for all peers of a host. If each peer had its own, the probes of a host that is
+ * merely busy would keep it busy: hundreds of processes that connect to each other would ask more
+ * than they connect.
  */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
+#include "prov/base/wait.h"
 #include "conn_data.h"
 #include "conn_int.h"
 #include "prov/verbs/cm/cm_wire.h"
@@ -88,16 +94,47 @@ static bool send_probe(struct vrb_rdm_host_probe *probe)
 	return !rdma_connect(probe->id, &param);
 }
 
+/* Returns the record of the peer's host; it is emptied if it is another host's. */
+static struct vrb_rdm_host *probe_host_of(const struct ofi_rdm_peer *peer)
+{
+	struct vrb_rdm_host *host = &vrb_rc(peer->ep)->conns.hosts[vrb_rc_peer(peer)->policy.host];
+	struct vrb_rdm_host other = { 0 };
+
+	ofi_rdm_addr_gid(&peer->addr, other.ip);
+	if (memcmp(host->ip, other.ip, sizeof(other.ip)))
+		*host = other;
+	return host;
+}
+
 /* The probe is on its way, or there is no route: from now on the silence is the host's. */
-static void host_probed(struct ofi_rdm_peer *peer)
+static void peer_probed(struct ofi_rdm_peer *peer)
 {
 	vrb_rdm_conn_step(peer, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_PROBED });
 }
 
-static void host_answered(struct ofi_rdm_peer *peer)
+static void host_probed(struct ofi_rdm_peer *peer)
+{
+	if (!ofi_rdm_addr_is_qp(&peer->addr))
+		probe_host_of(peer)->asked = ofi_now_ms();
+	peer_probed(peer);
+}
+
+void vrb_rdm_conn_heard(const struct ofi_rdm_peer *peer)
+{
+	if (!ofi_rdm_addr_is_qp(&peer->addr))
+		probe_host_of(peer)->heard = ofi_now_ms();
+}
+
+static void peer_heard(struct ofi_rdm_peer *peer)
 {
 	vrb_rdm_conn_probes_end(peer);
 	vrb_rdm_conn_step(peer, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ANSWERED });
+}
+
+static void host_answered(struct ofi_rdm_peer *peer)
+{
+	vrb_rdm_conn_heard(peer);
+	peer_heard(peer);
 }
 
 /*
@@ -187,12 +224,42 @@ static void probe_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *
 
 static const struct vrb_owner_ops probe_owner_ops = { .event = probe_cm_event };
 
+/* Returns true if that was so recently that it need not be done again. */
+static bool is_recent(uint64_t when)
+{
+	return when && ofi_now_ms() - when < (uint64_t)vrb_params.rdm_connect_timeout / 8;
+}
+
+/*
+ * Returns true if the host has just answered, or another peer's probe of it is on its way, which
+ * counts for this peer, too, once it is sent.
+ */
+static bool host_is_probed(struct ofi_rdm_peer *peer)
+{
+	struct vrb_rdm_host *host = probe_host_of(peer);
+
+	if (is_recent(host->heard)) {
+		peer_heard(peer);
+		return true;
+	}
+	if (is_recent(host->begun)) {
+		if (host->asked >= host->begun)
+			peer_probed(peer);
+		return true;
+	}
+	host->begun = ofi_now_ms();
+	return false;
+}
+
 void vrb_rdm_conn_probe_host(struct ofi_rdm_peer *peer)
 {
 	struct vrb_rdm_host_probe *probe = NULL;
 
-	if (!ofi_rdm_addr_is_qp(&peer->addr))
+	if (!ofi_rdm_addr_is_qp(&peer->addr)) {
+		if (host_is_probed(peer))
+			return;
 		probe = calloc(1, sizeof(*probe));
+	}
 	if (!probe) {
 		host_probed(peer);
 		return;

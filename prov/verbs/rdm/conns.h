@@ -26,6 +26,16 @@ SLIST_HEAD(vrb_rdm_host_probes, vrb_rdm_host_probe);
 SLIST_HEAD(vrb_rdm_cm_events, vrb_rdm_cm_event);
 TAILQ_HEAD(vrb_rdm_starved, vrb_rc_peer);
 
+/*
+ * What is known of a host: when it last answered anything, when a probe of it last began, and when
+ * one was last sent. Hosts whose addresses have the same number share a record, which is that of
+ * the latest one.
+ */
+struct vrb_rdm_host {
+	uint8_t ip[16];
+	uint64_t heard, begun, asked; /* in ms; 0: not yet */
+};
+
 struct vrb_rdm_conns {
 	uint32_t scope;	 /* IPv6: the interface number of the endpoint's address */
 	bool known_only; /* peers that are not in the address vector are refused */
@@ -39,7 +49,11 @@ struct vrb_rdm_conns {
 	 * retry.
 	 */
 	struct vrb_rdm_starved starved;
-	bool crowded;	   /* a peer waits for room that nobody is making */
+	bool crowded;  /* a peer waits for room that nobody is making */
+	uint64_t late; /* until then this process counts as one that does not get to run */
+	struct ofi_lock armed_lock;
+	uint64_t armed;	   /* when the timer expires, UINT64_MAX if it is not set */
+	uint64_t expired;  /* when it expired for the tick that is queued; atomic */
 	uint64_t watch;	   /* time of the next check of peers that owe us something */
 	uint32_t watched;  /* the last one checked, index into ep->peers */
 	unsigned int seed; /* random seed for the delays between attempts */
@@ -47,10 +61,9 @@ struct vrb_rdm_conns {
 	struct ofi_source timer;
 	struct vrb_rdm_dead_conns dead_conns;
 	struct vrb_rdm_host_probes probes; /* finished probes */
-	struct ofi_rdm_task tick;	   /* runs expired timers */
-	bool ticking;			   /* the tick is queued; atomic */
-	struct ofi_lock armed_lock;
-	uint64_t armed; /* in ms: the time for which the timer is set, or UINT64_MAX */
+	struct vrb_rdm_host hosts[OFI_RDM_CONN_HOSTS];
+	struct ofi_rdm_task tick; /* runs expired timers */
+	bool ticking;		  /* the tick is queued; atomic */
 	/* What the event thread frees without the endpoint's lock. */
 	struct {
 		struct ofi_lock lock; /* taken last */
