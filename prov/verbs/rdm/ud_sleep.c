@@ -229,14 +229,15 @@ static struct vrb_ud_rest rest_now(const struct vrb_ud_conn *ud)
 static bool sleep_now(struct vrb_ud *all, struct vrb_ud_conn *ud)
 {
 	struct vrb_ud_conn *asleep = malloc(common + sizeof(struct vrb_ud_rest));
+	const struct vrb_ud_rest rest = rest_now(ud);
 	struct vrb_rc_conn *conn = ud->conn;
 
 	if (!asleep)
 		return false;
+	ud->asleep = true;
+	ud->path = NULL;
 	memcpy(asleep, ud, common);
-	asleep->asleep = true;
-	asleep->path = NULL;
-	*rest_of(asleep) = rest_now(ud);
+	*rest_of(asleep) = rest;
 	conn->ud = asleep;
 	conn->qp = conn->sq = &all->sleeper;
 	conn->slots = &conn->last;
