@@ -86,6 +86,8 @@ bool ofi_rdm_addr_shift(struct ofi_rdm_addr *addr, int contexts)
 	port = ofi_addr_port(&addr->sa) + contexts;
 	if (port <= 0 || port > UINT16_MAX)
 		return false;
+	if (contexts)
+		ofi_rdm_addr_set_hint(addr, (struct ofi_rdm_addr_hint){ 0 });
 	ofi_addr_set_port(&addr->sa, (uint16_t)port);
 	return true;
 }

@@ -46,13 +46,21 @@ static void exchange(struct node *from, struct node *to, fi_addr_t addr)
 	EQUAL(got, sent);
 }
 
-/* Sends a message to a new endpoint with that name, and one back. Returns how many it resolved. */
+/*
+ * Sends a message to an endpoint with that name, and one back, from an endpoint that has met
+ * another one on the host. Returns how often it asked the connection manager.
+ */
 static unsigned int meet(struct node *to, const struct sockaddr_in *name)
 {
-	struct node from;
+	struct node from, other;
 	unsigned int before;
 
 	node_open(&from, NULL);
+	node_open(&other, NULL);
+	before = requests(&from);
+	exchange(&from, &other, node_know(&from, &other.name));
+	EQUAL(requests(&from) - before, 1);
+	node_close(&other);
 	before = requests(&from);
 	exchange(&from, to, node_know(&from, name));
 	exchange(to, &from, node_know(to, &from.name));

@@ -195,6 +195,21 @@ static void it_is_repeated(void **state)
 	assert_int_equal(created, 3);
 }
 
+/* A host that never answers is given up by all of its peers after the same number of probes. */
+static void each_probe_counts_for_all(void **state)
+{
+	unsigned int i, round;
+
+	(void)state;
+	for (round = 0; round < 8; round++) {
+		all_due();
+		sent(round);
+		now += SHORT;
+	}
+	for (i = 0; i < PEERS - 1; i++)
+		assert_true(probed[i] >= 4);
+}
+
 /* What one host answers says nothing of another one, which only has the same number. */
 static void hosts_do_not_answer_for_each_other(void **state)
 {
@@ -213,6 +228,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(one_serves_all, begin, end),
 		cmocka_unit_test_setup_teardown(it_is_repeated, begin, end),
+		cmocka_unit_test_setup_teardown(each_probe_counts_for_all, begin, end),
 		cmocka_unit_test_setup_teardown(hosts_do_not_answer_for_each_other, begin, end),
 	};
 

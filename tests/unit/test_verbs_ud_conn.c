@@ -507,7 +507,7 @@ static void early_packets_leave_receives(void **state)
 	}
 	ud_net_pass(10);
 	ud_net_watch(1, counts);
-	assert_int_equal(all->kept, 12);
+	assert_int_equal(all->kept, 8);
 	assert_int_equal(passive->rc.ud->in.next, next);
 	all->rq_depth = VRB_UD_RQ;
 	assert_int_equal(passive->endings, 0);

@@ -71,12 +71,25 @@ static void set_ip(unsigned int at)
 	assert_int_equal(vrb_ud_set_name(all), 0);
 	assert_int_equal(all->key, 0);
 	assert_false(ofi_rdm_addr_hint(&ud_nodes[at].rc.rdm.self, &hint));
+	all->port.gid_type = IBV_GID_TYPE_ROCE_V2;
 	all->port.gid.raw[10] = all->port.gid.raw[11] = 0xff;
 	memcpy(&all->port.gid.raw[12], &in.sin_addr, 4);
 	assert_int_equal(vrb_ud_set_name(all), 0);
 	assert_true(ofi_rdm_addr_hint(&ud_nodes[at].rc.rdm.self, &hint));
 	assert_int_equal(hint.qpn, all->qp->qp_num);
 	assert_int_equal(hint.key, all->key);
+}
+
+/* The connection manager of one node has been at the other's host. */
+static void know_host(unsigned int at, unsigned int other)
+{
+	struct vrb_ud *all = ud_nodes[at].rc.ud;
+	struct ibv_ah_attr attr = { .is_global = 1,
+				    .port_num = all->port.num,
+				    .grh.sgid_index = (uint8_t)all->port.gid_index };
+
+	attr.grh.dgid = ud_nodes[other].rc.ud->port.gid;
+	assert_non_null(vrb_ud_path_get(all, &attr));
 }
 
 static int begin_with(const struct ud_net_params *params)
@@ -91,6 +104,8 @@ static int begin_with(const struct ud_net_params *params)
 		(params->srd ? set_name : set_ip)(i);
 	active = ud_net_conn(0);
 	ud_nodes[0].peer.rdm.addr = ud_nodes[1].rc.rdm.self;
+	if (!params->srd)
+		know_host(0, 1);
 	return 0;
 }
 
@@ -225,6 +240,9 @@ static void a_hint_is_tried_twice(void **state)
 	(void)state;
 	peer->ep = &ud_nodes[0].rc.rdm;
 	lose_all();
+	peer->addr = ud_nodes[2].rc.rdm.self;
+	assert_false(vrb_ud_has_name(peer));
+	peer->addr = ud_nodes[1].rc.rdm.self;
 	assert_true(vrb_ud_has_name(peer));
 	ask();
 	watch(50);
@@ -450,6 +468,7 @@ static void a_request_is_declined(void **state)
 	uint8_t wire[UINT8_MAX];
 
 	(void)state;
+	know_host(1, 0);
 	ask();
 	watch(1);
 	vrb_ud_decline(&ud_nodes[1].rc.rdm, &asked.event, wire, vrb_cm_pack(wire, "no", 2));

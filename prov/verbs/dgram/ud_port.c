@@ -121,6 +121,7 @@ static int use_port(struct ibv_context *ctx, const struct vrb_gid_table *table, 
 		.link_layer = attr.link_layer,
 		.lid = attr.lid,
 		.gid_index = (int)gid->gid_index,
+		.gid_type = gid->gid_type,
 		.gid = gid->gid,
 		.mtu = vrb_ud_mtu(&attr),
 	};

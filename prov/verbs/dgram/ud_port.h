@@ -15,6 +15,7 @@ struct vrb_ud_port {
 	uint16_t lid;
 	uint16_t pkey, pkey_index;
 	int gid_index;
+	uint32_t gid_type; /* enum ibv_gid_type */
 	union ibv_gid gid;
 	uint32_t mtu; /* in bytes */
 };

@@ -52,6 +52,21 @@ const struct vrb_ah *vrb_ah_find(void *const *tree, const struct ibv_ah_attr *at
 	return found ? *found : NULL;
 }
 
+/* The tree is sorted by GID first. */
+static int ah_compare_gid(const void *a, const void *b)
+{
+	return memcmp(&((const struct vrb_ah *)a)->attr.grh.dgid,
+		      &((const struct vrb_ah *)b)->attr.grh.dgid, sizeof(union ibv_gid));
+}
+
+const struct vrb_ah *vrb_ah_to(void *const *tree, const union ibv_gid *gid)
+{
+	const struct vrb_ah wanted = { .attr.grh.dgid = *gid };
+	struct vrb_ah **found = tfind(&wanted, tree, ah_compare_gid);
+
+	return found ? *found : NULL;
+}
+
 static struct ibv_ah *ah_create(struct ibv_pd *pd, struct ibv_ah_attr attr)
 {
 	struct ibv_ah *ah;

@@ -12,6 +12,8 @@ struct vrb_ah {
 
 /* Returns NULL if the tree has none for `attr`. The caller holds the lock that guards the tree. */
 const struct vrb_ah *vrb_ah_find(void *const *tree, const struct ibv_ah_attr *attr);
+/* Returns one that leads to the GID, in whatever way; NULL if there is none. */
+const struct vrb_ah *vrb_ah_to(void *const *tree, const union ibv_gid *gid);
 /*
  * Returns the tree's handle for `attr`, which is created at first use; NULL with errno set (FI_E*)
  * if that fails, which is logged. The caller holds the lock that guards the tree.

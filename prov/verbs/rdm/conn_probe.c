@@ -225,9 +225,15 @@ static void probe_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *
 static const struct vrb_owner_ops probe_owner_ops = { .event = probe_cm_event };
 
 /* Returns true if that was so recently that it need not be done again. */
+static bool is_within(uint64_t when, unsigned int intervals)
+{
+	return when &&
+	       ofi_now_ms() - when < intervals * (uint64_t)vrb_params.rdm_connect_timeout / 8;
+}
+
 static bool is_recent(uint64_t when)
 {
-	return when && ofi_now_ms() - when < (uint64_t)vrb_params.rdm_connect_timeout / 8;
+	return is_within(when, 1);
 }
 
 /*
@@ -243,7 +249,8 @@ static bool host_is_probed(struct ofi_rdm_peer *peer)
 		return true;
 	}
 	if (is_recent(host->begun)) {
-		if (host->asked >= host->begun)
+		/* The one before counts, too, as this one may be under way. */
+		if (is_within(host->asked, 2) && host->heard < host->asked)
 			peer_probed(peer);
 		return true;
 	}

@@ -25,7 +25,7 @@ static void ud_news_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)
 /* The thread that polls is in the middle of it: it does it when it leaves. */
 static void ud_news(struct vrb_rc_conn *conn)
 {
-	if (conn->ep->closing || conn->news.queued)
+	if (conn->ep->closing || conn->news.queued || conn->state >= VRB_RC_CONN_ENDED)
 		return;
 	conn->news.queued = true;
 	conn->news.task.run = ud_news_run;

@@ -410,9 +410,13 @@ void vrb_ud_conn_close(struct vrb_rc_conn *conn)
 /* Without memory the peer is told when it sends something. */
 void vrb_ud_conn_end(struct vrb_rc_conn *conn)
 {
+	struct vrb_ud *all = vrb_rc(conn->ep)->ud;
 	struct vrb_ud_conn *ud = conn->ud;
 	int i;
 
+	/* Nobody polls while the endpoint closes. */
+	if (conn->ep->closing && all->sq_head - all->sq_tail + END_TIMES > all->sq_depth)
+		drain(all);
 	if (!ud->over)
 		ud = vrb_ud_wake(ud);
 	for (i = 0; ud && i < END_TIMES && !ud->over; i++)
@@ -422,6 +426,7 @@ void vrb_ud_conn_end(struct vrb_rc_conn *conn)
 
 bool vrb_ud_conn_flush(struct vrb_rc_conn *conn)
 {
+	vrb_ud_letter_free(conn->ud);
 	if (!vrb_ud_wake(conn->ud))
 		return false;
 	vrb_ud_fail(conn->ud, IBV_WC_WR_FLUSH_ERR);
@@ -495,6 +500,7 @@ uint32_t vrb_ud_number_in(const struct rdma_cm_event *event)
 
 int vrb_ud_hear(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 {
+	struct vrb_ud *all = vrb_rc(conn->ep)->ud;
 	struct vrb_ud_conn *ud = conn->ud;
 	struct vrb_ud_words words;
 
@@ -509,7 +515,11 @@ int vrb_ud_hear(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 		return -FI_EPROTO;
 	if (event->id && event->event != RDMA_CM_EVENT_ESTABLISHED)
 		return 0;
-	ud->path = vrb_ud_path_get(vrb_ud_of(ud), &event->param.ud.ah_attr);
+	/* The connection manager says more about a path than a letter. */
+	if (!event->id)
+		ud->path = vrb_ud_path_to(all, event->param.ud.ah_attr.grh.dgid.raw);
+	if (!ud->path)
+		ud->path = vrb_ud_path_get(all, &event->param.ud.ah_attr);
 	return ud->path ? 0 : -FI_ENOMEM;
 }
 

@@ -43,12 +43,20 @@ static struct ibv_ah_attr way_to(const struct vrb_ud *all, const uint8_t *gid)
 	return attr;
 }
 
+/* Only RoCE v2 tells the receiver the IPv4 address that a packet comes from. */
+static bool is_hinted(const struct vrb_ud *all)
+{
+	const struct sockaddr *self = &all->ep->self.sa;
+
+	return self->sa_family == AF_INET && all->port.gid_type == IBV_GID_TYPE_ROCE_V2 &&
+	       vrb_gid_is_addr(&all->port.gid, self);
+}
+
 int vrb_ud_set_name(struct vrb_ud *all)
 {
 	struct ofi_rdm_addr *self = &all->ep->self;
 
-	if (!all->unordered &&
-	    (self->sa.sa_family != AF_INET || !vrb_gid_is_addr(&all->port.gid, &self->sa)))
+	if (!all->unordered && !is_hinted(all))
 		return 0;
 	while (!all->key)
 		if (getrandom(&all->key, sizeof(all->key), 0) != sizeof(all->key))
@@ -77,12 +85,18 @@ static bool name_of(const struct ofi_rdm_addr *addr, struct ofi_qp_name *name)
 	return true;
 }
 
+/*
+ * The first connection to a host by its IP address is made by the connection manager: to create an
+ * address handle for a host that is not known yet may wait for seconds.
+ */
 bool vrb_ud_has_name(const struct ofi_rdm_peer *peer)
 {
-	const struct vrb_ud *all = vrb_rc(peer->ep)->ud;
+	struct vrb_ud *all = vrb_rc(peer->ep)->ud;
 	struct ofi_qp_name name;
 
-	return all && all->key && name_of(&peer->addr, &name);
+	if (!all || !all->key || !name_of(&peer->addr, &name))
+		return false;
+	return all->unordered || vrb_ud_path_to(all, name.gid);
 }
 
 static void forget_name(struct vrb_rc_conn *conn)
@@ -150,10 +164,8 @@ int vrb_ud_ask(struct vrb_rc_conn *conn, const uint8_t *wire, uint8_t len)
 	if (!name_of(&conn->peer->addr, &name))
 		return -FI_EHOSTUNREACH;
 	attr = way_to(all, name.gid);
-	ud->path = vrb_ud_path_get(all, &attr);
+	ud->path = all->unordered ? vrb_ud_path_get(all, &attr) : vrb_ud_path_to(all, name.gid);
 	ud->qpn = name.qpn;
-	if (!ud->path)
-		forget_name(conn);
 	return begin_letter(ud, VRB_UD_ASK, name.key, wire, len);
 }
 
@@ -161,10 +173,12 @@ int vrb_ud_answer(struct vrb_rc_conn *conn, const struct rdma_cm_event *event, c
 		  uint8_t len)
 {
 	const struct rdma_ud_param *asker = &event->param.ud;
+	struct ofi_rdm_addr_hint hint;
 
-	/* What the address says of its queue pair may be older. */
-	ofi_rdm_addr_set_hint(&conn->peer->addr,
-			      (struct ofi_rdm_addr_hint){ asker->qp_num, asker->qkey });
+	/* A peer that has not proved who it is leaves no hint, and nobody replaces one. */
+	if (!conn->proof && !ofi_rdm_addr_hint(&conn->peer->addr, &hint))
+		ofi_rdm_addr_set_hint(&conn->peer->addr,
+				      (struct ofi_rdm_addr_hint){ asker->qp_num, asker->qkey });
 	return begin_letter(conn->ud, VRB_UD_ANSWER, asker->qkey, wire, len);
 }
 
@@ -180,7 +194,11 @@ void vrb_ud_decline(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event, co
 	struct vrb_ud *all = vrb_rc(ep)->ud;
 	const struct vrb_ah *path;
 
-	path = all ? vrb_ud_path_get(all, &event->param.ud.ah_attr) : NULL;
+	/* Anybody can name a host. Whoever is not told asks the connection manager. */
+	if (all && all->unordered)
+		path = vrb_ud_path_get(all, &event->param.ud.ah_attr);
+	else
+		path = all ? vrb_ud_path_to(all, event->param.ud.ah_attr.grh.dgid.raw) : NULL;
 	if (path)
 		vrb_ud_put_bare(all, path, event->param.ud.qp_num, &packet);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Address handles, shared by all peers of the domain that are reached in the same way. */
+#include <string.h>
 #include "prov/verbs/provider/tclass.h"
 #include "ud_int.h"
 
@@ -24,6 +25,22 @@ const struct vrb_ah *vrb_ud_path_find(struct vrb_ud *all, const struct ibv_ah_at
 	path = vrb_ah_find(&domain->paths, &wanted);
 	ofi_unlock(&domain->paths_lock);
 	return path;
+}
+
+const struct vrb_ah *vrb_ud_path_to(struct vrb_ud *all, const uint8_t *gid)
+{
+	struct vrb_domain *domain = vrb_rc_domain(all->ep);
+	const struct vrb_ah *path;
+	union ibv_gid to;
+
+	memcpy(to.raw, gid, sizeof(to.raw));
+	ofi_lock(&domain->paths_lock);
+	path = vrb_ah_to(&domain->paths, &to);
+	ofi_unlock(&domain->paths_lock);
+	return path && path->attr.port_num == all->port.num &&
+			       path->attr.grh.sgid_index == all->port.gid_index
+		       ? path
+		       : NULL;
 }
 
 const struct vrb_ah *vrb_ud_path_get(struct vrb_ud *all, const struct ibv_ah_attr *attr)

@@ -16,6 +16,8 @@
 #include "ud_int.h"
 #include "ud_sge.h"
 
+enum { FEW = 8 }; /* early packets of a peer when many are kept */
+
 static void rx_put(struct vrb_ud *all, struct vrb_ud_rx *rx)
 {
 	rx->wr.next = all->repost;
@@ -283,12 +285,19 @@ void vrb_ud_drop_received(struct vrb_ud_conn *ud)
 }
 
 /*
- * Packets that wait for earlier ones take receives from these, whichever peers they are from: the
- * last quarter is for packets that need not wait.
+ * Returns true if an early packet cannot stay. Packets that wait for earlier ones take receives
+ * from these, whichever peers they are from: the last quarter is for packets that need not wait,
+ * and once half are taken, each peer may keep a few.
  */
-static bool is_crowded(const struct vrb_ud *all)
+static bool is_crowded(const struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 {
-	return all->kept > all->rq_depth - all->rq_depth / 4;
+	const struct vrb_ud *all = vrb_ud_of(ud);
+
+	if (ofi_rdm_seq_distance(ud->in.next, packet->number) <= 0 ||
+	    all->kept <= all->rq_depth / 2)
+		return false;
+	return all->kept > all->rq_depth - all->rq_depth / 4 ||
+	       __builtin_popcountll(ud->in.early) >= FEW;
 }
 
 /*
@@ -302,8 +311,8 @@ static bool take_numbered(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
 	enum ofi_rdm_seq_verdict verdict;
 	struct ofi_rdm_seq_node *node;
 
-	if (ud->is_stalled ||
-	    (packet->number == ud->in.next ? lacks_buffer(ud, packet) : is_crowded(all)))
+	if (ud->is_stalled || is_crowded(ud, packet) ||
+	    (packet->number == ud->in.next && lacks_buffer(ud, packet)))
 		return false;
 	verdict = ofi_rdm_seq_arrive(&ud->in, 1, packet->number, &rx->node);
 	if (verdict > OFI_RDM_SEQ_DUPLICATE)
