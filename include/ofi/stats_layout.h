@@ -133,7 +133,7 @@ struct ofi_stats_header {
 	uint32_t wide_used; /* of these objects; atomic */
 	uint32_t peer_slot; /* bytes of a peer's object; 0 while there is none; atomic */
 	uint32_t peers;	    /* that were ever in use; atomic */
-	/* Where all peers have their fields. */
+	/* The object of each peer has its fields at these places. */
 	struct ofi_stats_place place[OFI_STATS_PEER_FIELDS];
 };
 

@@ -23,7 +23,7 @@ struct ofi_rdm_addr {
 	};
 };
 
-/* What precedes the bytes of an IPv4 address in one of 16 bytes. */
+/* These bytes precede an IPv4 address in an address of 16 bytes. */
 extern const uint8_t ofi_rdm_addr_mapped[12];
 
 static inline bool ofi_rdm_addr_is_qp(const struct ofi_rdm_addr *addr)

@@ -299,7 +299,11 @@ void vrb_rdm_conn_broken(struct vrb_rc_conn *conn, int err)
 		conn_cm_failed(conn, err);
 }
 
-struct rdma_cm_id *vrb_rdm_conn_drop_id(struct vrb_rc_conn *conn)
+/*
+ * A connection on datagrams needs no id once the connection manager has carried the answer. Returns
+ * the id, which is to be destroyed, or NULL.
+ */
+static struct rdma_cm_id *conn_drop_id(struct vrb_rc_conn *conn)
 {
 	struct rdma_cm_id *id = conn->id;
 
@@ -358,7 +362,7 @@ struct rdma_cm_id *vrb_rdm_conn_take_event(struct vrb_owner *owner,
 	if (conn->ep->closing || conn->state >= VRB_RC_CONN_ENDED)
 		return NULL;
 	conn_event(conn, event);
-	return vrb_ud_is_last(conn, event) ? vrb_rdm_conn_drop_id(conn) : NULL;
+	return vrb_ud_is_last(conn, event) ? conn_drop_id(conn) : NULL;
 }
 
 static void conn_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,

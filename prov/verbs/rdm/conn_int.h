@@ -116,11 +116,6 @@ void vrb_rdm_conn_event(struct ofi_rdm_ep *ep, vrb_rdm_cm_event_fn *handle, stru
  */
 bool vrb_rdm_conn_event_later(struct ofi_rdm_ep *ep, vrb_rdm_cm_event_fn *handle,
 			      struct vrb_owner *owner, const struct rdma_cm_event *event);
-/*
- * A connection on datagrams needs no id once the connection manager has carried the answer. Returns
- * the id, which is to be destroyed, or NULL.
- */
-struct rdma_cm_id *vrb_rdm_conn_drop_id(struct vrb_rc_conn *conn);
 /* Handle an event of a connection, and a request to the endpoint. */
 vrb_rdm_cm_event_fn vrb_rdm_conn_take_event, vrb_rdm_conn_take_request;
 /* Queues a task for the calling thread, which is in the endpoint. */

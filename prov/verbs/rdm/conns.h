@@ -27,9 +27,9 @@ SLIST_HEAD(vrb_rdm_cm_events, vrb_rdm_cm_event);
 TAILQ_HEAD(vrb_rdm_starved, vrb_rc_peer);
 
 /*
- * What is known of a host: when it last answered anything, when a probe of it last began, and when
- * one was last sent. Hosts whose addresses have the same number share a record, which is that of
- * the latest one.
+ * An endpoint remembers when a host last answered anything, when a probe of it last began, and
+ * when one was last sent. Hosts whose addresses have the same number share a record, which is that
+ * of the latest one.
  */
 struct vrb_rdm_host {
 	uint8_t ip[16];

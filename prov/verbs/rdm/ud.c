@@ -407,7 +407,7 @@ void vrb_ud_conn_close(struct vrb_rc_conn *conn)
 	conn->slots = NULL;
 }
 
-/* Without memory the peer is told when it sends something. */
+/* Without memory to wake the connection, the peer is told once it sends and this one is freed. */
 void vrb_ud_conn_end(struct vrb_rc_conn *conn)
 {
 	struct vrb_ud *all = vrb_rc(conn->ep)->ud;

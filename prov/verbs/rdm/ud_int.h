@@ -109,7 +109,7 @@ struct vrb_ud_rc {
 	uint32_t handled;	/* the peer has handled the packets before that number */
 };
 
-/* What a connection that sleeps has to remember besides; see ud_sleep.c. */
+/* A connection that sleeps remembers this besides; see ud_sleep.c. */
 struct vrb_ud_rest {
 	const struct vrb_ah *path;
 	uint32_t out, in, order, echo, srtt, rttvar, window, traffic;
@@ -361,7 +361,7 @@ void vrb_ud_conn_begin(struct vrb_ud_conn *ud, uint32_t first);
 /* Letters (ud_meet.c). */
 /* Handles a letter. */
 void vrb_ud_met(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx);
-/* The connection ends: a request that was not answered may have had an old hint. */
+/* Nobody waits for the letter. A request that was not answered may have had an old hint. */
 void vrb_ud_letter_free(struct vrb_ud_conn *ud);
 /* Sends the letter again if it is time to. */
 void vrb_ud_letter_again(struct vrb_ud_conn *ud);

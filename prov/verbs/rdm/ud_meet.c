@@ -99,6 +99,16 @@ bool vrb_ud_has_name(const struct ofi_rdm_peer *peer)
 	return all->unordered || vrb_ud_path_to(all, name.gid);
 }
 
+/*
+ * Returns the path of a letter, or NULL. It is created only on a reliable device: on others,
+ * anybody could name a host that does not exist, and it takes seconds to find that out.
+ */
+static const struct vrb_ah *letter_path(struct vrb_ud *all, const struct ibv_ah_attr *attr)
+{
+	return all->unordered ? vrb_ud_path_get(all, attr)
+			      : vrb_ud_path_to(all, attr->grh.dgid.raw);
+}
+
 static void forget_name(struct vrb_rc_conn *conn)
 {
 	ofi_rdm_addr_set_hint(&conn->peer->addr, (struct ofi_rdm_addr_hint){ 0 });
@@ -164,7 +174,7 @@ int vrb_ud_ask(struct vrb_rc_conn *conn, const uint8_t *wire, uint8_t len)
 	if (!name_of(&conn->peer->addr, &name))
 		return -FI_EHOSTUNREACH;
 	attr = way_to(all, name.gid);
-	ud->path = all->unordered ? vrb_ud_path_get(all, &attr) : vrb_ud_path_to(all, name.gid);
+	ud->path = letter_path(all, &attr);
 	ud->qpn = name.qpn;
 	return begin_letter(ud, VRB_UD_ASK, name.key, wire, len);
 }
@@ -194,11 +204,8 @@ void vrb_ud_decline(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event, co
 	struct vrb_ud *all = vrb_rc(ep)->ud;
 	const struct vrb_ah *path;
 
-	/* Anybody can name a host. Whoever is not told asks the connection manager. */
-	if (all && all->unordered)
-		path = vrb_ud_path_get(all, &event->param.ud.ah_attr);
-	else
-		path = all ? vrb_ud_path_to(all, event->param.ud.ah_attr.grh.dgid.raw) : NULL;
+	/* Whoever is not told asks the connection manager. */
+	path = all ? letter_path(all, &event->param.ud.ah_attr) : NULL;
 	if (path)
 		vrb_ud_put_bare(all, path, event->param.ud.qp_num, &packet);
 }

@@ -17,7 +17,6 @@ static struct ibv_ah_attr with_tclass(const struct vrb_ud *all, const struct ibv
 const struct vrb_ah *vrb_ud_path_find(struct vrb_ud *all, const struct ibv_ah_attr *attr)
 {
 	const struct ibv_ah_attr wanted = with_tclass(all, attr);
-
 	struct vrb_domain *domain = vrb_rc_domain(all->ep);
 	const struct vrb_ah *path;
 
@@ -46,7 +45,6 @@ const struct vrb_ah *vrb_ud_path_to(struct vrb_ud *all, const uint8_t *gid)
 const struct vrb_ah *vrb_ud_path_get(struct vrb_ud *all, const struct ibv_ah_attr *attr)
 {
 	const struct ibv_ah_attr wanted = with_tclass(all, attr);
-
 	struct vrb_domain *domain = vrb_rc_domain(all->ep);
 	const struct vrb_ah *path;
 

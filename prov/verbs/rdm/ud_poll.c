@@ -259,7 +259,7 @@ uint64_t vrb_ud_due(const struct ofi_rdm_ep *ep)
 	left = all->next > now ? (all->next - now) / 1000 + 1 : 1;
 	if (!TAILQ_EMPTY(&all->busy) && left < ms)
 		ms = left;
-	/* What happens often must not put it off. */
+	/* Frequent events must not postpone the timer. */
 	if (all->wake > now && all->wake - now < ms * 1000)
 		return (all->wake - now) / 1000 + 1;
 	all->wake = now + ms * 1000;

@@ -396,8 +396,7 @@ static void take_first(struct vrb_ud_conn *ud)
 {
 	vrb_ud_of(ud)->fresh--;
 	ud->used = true;
-	free(ud->letter);
-	ud->letter = NULL;
+	vrb_ud_letter_free(ud);
 }
 
 static void note_handled(struct vrb_ud_conn *ud, uint32_t next)

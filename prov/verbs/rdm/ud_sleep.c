@@ -24,7 +24,7 @@ static const struct ofi_rdm_cwnd_params cwnd_params = { .target = 5000,
 							.first = 16,
 							.most = OFI_RDM_SEQ_WINDOW };
 
-/* What there is of a connection that sleeps. */
+/* A connection that sleeps has these bytes of the object, and a struct vrb_ud_rest. */
 static const size_t common = offsetof(struct vrb_ud_conn, qp);
 
 static struct vrb_ud_rest *rest_of(struct vrb_ud_conn *ud)
