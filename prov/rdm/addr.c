@@ -110,6 +110,23 @@ int ofi_rdm_addr_compare(const void *a, const void *b)
 	return ret ? ret : memcmp(&x->in6.sin6_port, &y->in6.sin6_port, sizeof(in_port_t));
 }
 
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 32;
+}
+
+uint64_t ofi_rdm_addr_hash(const void *a, uint64_t seed)
+{
+	const struct ofi_rdm_addr *addr = a;
+	uint64_t gid[2], rest;
+
+	ofi_rdm_addr_gid(addr, (uint8_t *)gid);
+	rest = ofi_rdm_addr_is_qp(addr) ? (uint64_t)addr->qp.qpn << 32 | addr->qp.key
+					: ofi_addr_port(&addr->sa);
+	return mix(mix(mix(seed, gid[0]), gid[1]), rest);
+}
+
 void ofi_rdm_addr_gid(const struct ofi_rdm_addr *addr, uint8_t *gid)
 {
 	if (ofi_rdm_addr_is_qp(addr)) {

@@ -59,6 +59,8 @@ bool ofi_rdm_addr_shift(struct ofi_rdm_addr *addr, int contexts);
 /* Writes the 16 bytes of the GID, or of the IP address: IPv4 as ::ffff:a.b.c.d. */
 void ofi_rdm_addr_gid(const struct ofi_rdm_addr *addr, uint8_t *gid);
 int ofi_rdm_addr_compare(const void *a, const void *b);
+/* Equal addresses have equal hashes. */
+uint64_t ofi_rdm_addr_hash(const void *addr, uint64_t seed);
 /* Writes the address as text, always null-terminated; OFI_ADDR_STRLEN bytes are enough. */
 const char *ofi_rdm_addr_str(const struct ofi_rdm_addr *addr, char *text, size_t len);
 

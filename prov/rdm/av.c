@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The address vector: lookup of addresses by fi_addr and of fi_addrs by address. */
-#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,15 +21,12 @@
  */
 enum { RX_CTX_BITS = 32 };
 
-/*
- * A node of the tree: an fi_addr with this address. It is the earliest one inserted that still
- * exists.
- */
-struct known {
+/* An entry of the table. What follows the address is guarded by the index's lock. */
+struct av_entry {
 	struct ofi_rdm_addr addr; /* first */
-	size_t index;
-	size_t more;	 /* number of other fi_addrs with the same address */
-	uint32_t number; /* of its authorization key, or 0 */
+	/* Of the first fi_addr with this address: */
+	uint32_t number : 31;  /* of its authorization key, or 0 */
+	uint32_t repeated : 1; /* there are or were others */
 };
 
 static struct ofi_rdm_av *rdm_av(struct fid_av *fid)
@@ -53,32 +49,54 @@ static bool addr_in(const struct ofi_rdm_av *av, const void *from, struct ofi_rd
 	       ofi_rdm_addr_set(addr, (const struct sockaddr *)&ss);
 }
 
-static int av_put(struct ofi_av *base, size_t index, void *entry, const void *from)
+static const void *key_of(const void *av, uint32_t number)
+{
+	return ofi_av_at(av, number);
+}
+
+static struct ofi_index_keys keys_of(const struct ofi_rdm_av *av)
+{
+	return (struct ofi_index_keys){
+		.owner = &av->base,
+		.key_of = key_of,
+		.hash = ofi_rdm_addr_hash,
+		.compare = ofi_rdm_addr_compare,
+	};
+}
+
+/* Returns the entry that the index has for an address, or NULL. The caller holds its lock. */
+static struct av_entry *first_of(const struct ofi_rdm_av *av, const void *addr, size_t *index)
+{
+	uint32_t number = ofi_index_find(&av->index, keys_of(av), addr);
+
+	*index = number;
+	return number == OFI_INDEX_NONE ? NULL : ofi_av_at(&av->base, number);
+}
+
+static int av_put(struct ofi_av *base, size_t index, void *to, const void *from)
 {
 	struct ofi_rdm_av *av = (struct ofi_rdm_av *)base;
+	struct av_entry *entry = to, *first;
 	struct ofi_rdm_addr addr;
-	struct known *known, **found;
+	bool done = true;
+	size_t at;
 
 	if (!addr_in(av, from, &addr))
 		return -FI_EINVAL;
-	known = malloc(sizeof(*known));
-	if (!known)
+	if (index >= OFI_INDEX_NONE)
 		return -FI_ENOMEM;
-	*known = (struct known){ .addr = addr, .index = index };
-	ofi_lock(&av->tree_lock);
-	found = tsearch(known, &av->tree, ofi_rdm_addr_compare);
-	if (found && *found != known)
-		(*found)->more++;
-	if (!found || *found != known)
-		free(known);
-	ofi_unlock(&av->tree_lock);
-	if (!found)
-		return -FI_ENOMEM;
-	memcpy(entry, &addr, sizeof(addr));
-	return 0;
+	ofi_lock(&av->index_lock);
+	*entry = (struct av_entry){ .addr = addr };
+	first = first_of(av, &addr, &at);
+	if (first)
+		first->repeated = true;
+	else
+		done = ofi_index_add(&av->index, keys_of(av), (uint32_t)index);
+	ofi_unlock(&av->index_lock);
+	return done ? 0 : -FI_ENOMEM;
 }
 
-/* Returns the first other index with the same address; there is one. */
+/* Returns the first other index with the same address, or OFI_INDEX_NONE. */
 static size_t other_of(const struct ofi_rdm_av *av, size_t index, const void *entry)
 {
 	const struct ofi_table *table = &av->base.table;
@@ -87,26 +105,28 @@ static size_t other_of(const struct ofi_rdm_av *av, size_t index, const void *en
 	for (i = 0; i < table->limit; i++)
 		if (i != index && ofi_table_has(table, i) &&
 		    !ofi_rdm_addr_compare(ofi_table_at(table, i), entry))
-			break;
-	return i;
+			return i;
+	return OFI_INDEX_NONE;
 }
 
-static void av_forget(struct ofi_rdm_av *av, size_t index, const void *entry)
+static void av_forget(struct ofi_rdm_av *av, size_t index, const void *addr)
 {
-	struct known **found, *known = NULL;
+	struct av_entry *first, *other;
+	size_t at;
 
-	ofi_lock(&av->tree_lock);
-	found = tfind(entry, &av->tree, ofi_rdm_addr_compare);
-	if (found && (*found)->more) {
-		(*found)->more--;
-		if ((*found)->index == index)
-			(*found)->index = other_of(av, index, entry);
-	} else if (found) {
-		known = *found;
-		tdelete(known, &av->tree, ofi_rdm_addr_compare);
+	ofi_lock(&av->index_lock);
+	first = first_of(av, addr, &at);
+	if (first && at == index) {
+		at = first->repeated ? other_of(av, index, addr) : OFI_INDEX_NONE;
+		other = at == OFI_INDEX_NONE ? NULL : ofi_av_at(&av->base, at);
+		ofi_index_remove(&av->index, keys_of(av), addr);
+		if (other) {
+			other->number = first->number;
+			other->repeated = true;
+			ofi_index_add(&av->index, keys_of(av), (uint32_t)at);
+		}
 	}
-	ofi_unlock(&av->tree_lock);
-	free(known);
+	ofi_unlock(&av->index_lock);
 }
 
 /* Called with the base's lock held, so the list of endpoints does not change. */
@@ -155,13 +175,13 @@ static const struct ofi_av_shared_class shared_class = {
 static void av_free(struct ofi_av *av)
 {
 	ofi_rdm_av_keys_free((struct ofi_rdm_av *)av);
-	tdestroy(((struct ofi_rdm_av *)av)->tree, free);
+	ofi_index_fini(&((struct ofi_rdm_av *)av)->index);
 	free(av);
 }
 
 #define CLASS(size, bits)                                                                         \
 	{                                                                                         \
-		.addr_size = (size), .entry_size = sizeof(struct ofi_rdm_addr), .put = av_put,    \
+		.addr_size = (size), .entry_size = sizeof(struct av_entry), .put = av_put,        \
 		.drop = av_drop, .rx_ctx_bits = (bits), .shared = &shared_class, .pack = av_pack, \
 		.free = av_free,                                                                  \
 	}
@@ -204,44 +224,42 @@ bool ofi_rdm_av_get(struct ofi_rdm_av *av, fi_addr_t fi_addr, struct ofi_rdm_add
 
 fi_addr_t ofi_rdm_av_find(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr)
 {
-	fi_addr_t fi_addr = FI_ADDR_NOTAVAIL;
-	struct known **found;
 	size_t index;
+	bool found;
 
 	if (av->base.shared) {
 		index = ofi_av_shared_find(av->base.shared, addr);
 		return index == OFI_AV_SHARED_NONE ? FI_ADDR_NOTAVAIL : index;
 	}
-	ofi_lock(&av->tree_lock);
-	found = tfind(addr, &av->tree, ofi_rdm_addr_compare);
-	if (found)
-		fi_addr = (*found)->index;
-	ofi_unlock(&av->tree_lock);
-	return fi_addr;
+	ofi_lock(&av->index_lock);
+	found = first_of(av, addr, &index);
+	ofi_unlock(&av->index_lock);
+	return found ? index : FI_ADDR_NOTAVAIL;
 }
 
 uint32_t ofi_rdm_av_get_key(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr)
 {
-	struct known **found;
-	uint32_t number = 0;
+	const struct av_entry *first;
+	uint32_t number;
+	size_t index;
 
-	ofi_lock(&av->tree_lock);
-	found = tfind(addr, &av->tree, ofi_rdm_addr_compare);
-	if (found)
-		number = (*found)->number;
-	ofi_unlock(&av->tree_lock);
+	ofi_lock(&av->index_lock);
+	first = first_of(av, addr, &index);
+	number = first ? first->number : 0;
+	ofi_unlock(&av->index_lock);
 	return number;
 }
 
 void ofi_rdm_av_set_key(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr, uint32_t number)
 {
-	struct known **found;
+	struct av_entry *first;
+	size_t index;
 
-	ofi_lock(&av->tree_lock);
-	found = tfind(addr, &av->tree, ofi_rdm_addr_compare);
-	if (found)
-		(*found)->number = number;
-	ofi_unlock(&av->tree_lock);
+	ofi_lock(&av->index_lock);
+	first = first_of(av, addr, &index);
+	if (first)
+		first->number = number & INT32_MAX;
+	ofi_unlock(&av->index_lock);
 }
 
 bool ofi_rdm_av_knows(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr, uint8_t *context)
@@ -379,7 +397,7 @@ int ofi_rdm_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, stru
 	av->addr_format = domain->info->addr_format;
 	av->context_bits = attr ? attr->rx_ctx_bits : 0;
 	LIST_INIT(&av->eps);
-	ofi_lock_init(&av->tree_lock);
+	ofi_lock_init(&av->index_lock);
 	if (ofi_rdm_av_has_keys(domain))
 		av->keys = calloc(OFI_RDM_AV_KEYS, sizeof(*av->keys));
 	if (ofi_rdm_av_has_keys(domain) && !av->keys)

@@ -11,11 +11,12 @@ struct ofi_rdm_av {
 	struct ofi_av base;
 	struct ofi_domain *domain;
 	uint32_t addr_format;
-	struct ofi_lock tree_lock;    /* innermost lock */
-	void *tree;		      /* a tsearch(3) tree keyed by address */
+	struct ofi_lock index_lock; /* innermost lock */
+	/* Of the addresses; each is there once, with the first of its fi_addrs that is left. */
+	struct ofi_index index;
 	LIST_HEAD(, ofi_rdm_ep) eps;  /* bound endpoints; guarded by base.lock */
 	struct ofi_rdm_av_key **keys; /* NULL if endpoints have keys of their own */
-	uint32_t key_count;	      /* guarded by tree_lock */
+	uint32_t key_count;	      /* guarded by index_lock */
 	int context_bits;	      /* of fi_rx_addr() */
 };
 
@@ -43,7 +44,7 @@ static inline fi_addr_t ofi_rdm_av_split(const struct ofi_rdm_av *av, fi_addr_t 
  * Takes no lock.
  */
 bool ofi_rdm_av_get(struct ofi_rdm_av *av, fi_addr_t fi_addr, struct ofi_rdm_addr *addr);
-/* Returns the fi_addr of an address, or FI_ADDR_NOTAVAIL. Takes only the tree's lock. */
+/* Returns the fi_addr of an address, or FI_ADDR_NOTAVAIL. Takes only the index's lock. */
 fi_addr_t ofi_rdm_av_find(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr);
 /*
  * Returns the number of the authorization key of an address, or 0; sets it. All fi_addrs of an

@@ -25,9 +25,9 @@ static uint32_t number_of(struct ofi_rdm_av *av, fi_addr_t fi_addr)
 {
 	uint32_t count;
 
-	ofi_lock(&av->tree_lock);
+	ofi_lock(&av->index_lock);
 	count = av->key_count;
-	ofi_unlock(&av->tree_lock);
+	ofi_unlock(&av->index_lock);
 	return fi_addr - KEY_ADDR < count ? (uint32_t)(fi_addr - KEY_ADDR) + 1 : 0;
 }
 
@@ -66,13 +66,13 @@ int ofi_rdm_av_insert_auth_key(struct fid_av *fid, const void *bytes, size_t len
 		return -FI_ENOMEM;
 	key->len = len;
 	memcpy(key->bytes, bytes, len);
-	ofi_lock(&av->tree_lock);
+	ofi_lock(&av->index_lock);
 	if (av->key_count < OFI_RDM_AV_KEYS) {
 		*fi_addr = KEY_ADDR + av->key_count;
 		av->keys[av->key_count++] = key;
 		key = NULL;
 	}
-	ofi_unlock(&av->tree_lock);
+	ofi_unlock(&av->index_lock);
 	if (!key)
 		return 0;
 	explicit_bzero(key->bytes, len);

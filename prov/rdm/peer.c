@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Lookup of peers by address and by number. */
-#include <search.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,11 +48,19 @@ static const struct ofi_rdm_xport_ops *ops_of(const struct ofi_rdm_ep *ep)
 	return ep->is_srx ? &source_ops : ep->proto.xport.ops;
 }
 
-static int compare_peers(const void *a, const void *b)
+static const void *key_of(const void *ep, uint32_t number)
 {
-	const struct ofi_rdm_peer *x = a, *y = b;
+	return &((const struct ofi_rdm_ep *)ep)->peers[number]->addr;
+}
 
-	return ofi_rdm_addr_compare(&x->addr, &y->addr);
+static struct ofi_index_keys keys_of(const struct ofi_rdm_ep *ep)
+{
+	return (struct ofi_index_keys){
+		.owner = ep,
+		.key_of = key_of,
+		.hash = ofi_rdm_addr_hash,
+		.compare = ofi_rdm_addr_compare,
+	};
 }
 
 /* Grows an array of pointers by doubling until it holds `index`. */
@@ -84,10 +91,9 @@ static void peer_name(struct ofi_rdm_peer *peer, fi_addr_t fi_addr)
 
 static struct ofi_rdm_peer *peer_find(const struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr)
 {
-	struct ofi_rdm_peer key = { .addr = *addr },
-			    **found = tfind(&key, &ep->known.tree, compare_peers);
+	uint32_t number = ofi_index_find(&ep->known.index, keys_of(ep), addr);
 
-	return found ? *found : NULL;
+	return number == OFI_INDEX_NONE ? NULL : ep->peers[number];
 }
 
 static void peer_init(struct ofi_rdm_peer *peer, struct ofi_rdm_ep *ep,
@@ -113,10 +119,10 @@ static void peer_init(struct ofi_rdm_peer *peer, struct ofi_rdm_ep *ep,
  */
 static struct ofi_rdm_peer *peer_take_own(struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr)
 {
-	struct ofi_rdm_peer *peer = LIST_FIRST(&ep->known.unused);
+	struct ofi_rdm_peer *peer = SLIST_FIRST(&ep->known.unused);
 
 	if (peer) {
-		LIST_REMOVE(peer, unused_entry);
+		SLIST_REMOVE_HEAD(&ep->known.unused, unused_entry);
 		peer_init(peer, ep, addr, peer->number);
 		return peer;
 	}
@@ -187,7 +193,7 @@ static void peer_release(struct ofi_rdm_peer *peer)
 	ofi_rdm_peer_unshare(peer);
 	ofi_stats_peer_hide(&peer->stats);
 	peer->unused = true;
-	LIST_INSERT_HEAD(&peer->ep->known.unused, peer, unused_entry);
+	SLIST_INSERT_HEAD(&peer->ep->known.unused, peer, unused_entry);
 }
 
 /* Returns true if nothing is in flight or queued and no message of the peer is kept. */
@@ -219,7 +225,7 @@ void ofi_rdm_peer_leave(struct ofi_rdm_peer *peer)
 
 	if (peer->addrs || peer->unused || ep->closing || !is_gone(peer) || is_awaited(peer))
 		return;
-	tdelete(peer, &ep->known.tree, compare_peers);
+	ofi_index_remove(&ep->known.index, keys_of(ep), &peer->addr);
 	peer_release(peer);
 }
 
@@ -241,7 +247,7 @@ static struct ofi_rdm_peer *peer_new(struct ofi_rdm_ep *ep, const struct ofi_rdm
 
 	look_for_gone(ep);
 	peer = peer_take(ep, addr, context);
-	if (!peer || tsearch(peer, &ep->known.tree, compare_peers))
+	if (!peer || ofi_index_add(&ep->known.index, keys_of(ep), peer->number))
 		return peer;
 	peer_release(peer);
 	return NULL;
@@ -382,16 +388,11 @@ void ofi_rdm_peer_rename(struct ofi_rdm_ep *ep, fi_addr_t fi_addr)
 	}
 }
 
-static void leave_it(void *peer)
-{
-	(void)peer;
-}
-
 void ofi_rdm_peers_fini(struct ofi_rdm_ep *ep)
 {
 	uint32_t i;
 
-	tdestroy(ep->known.tree, leave_it);
+	ofi_index_fini(&ep->known.index);
 	for (i = 0; i < ep->peer_count; i++)
 		ops_of(ep)->peer_free(ep->peers[i]);
 	free(ep->peers);

@@ -22,8 +22,8 @@ struct ofi_rdm_peer {
 	bool asked;
 	/* Kinds of operations since the last fence, if the endpoint is ordered. */
 	uint8_t issued;
-	uint8_t context;		       /* its index in a scalable endpoint, else 0 */
-	LIST_ENTRY(ofi_rdm_peer) unused_entry; /* ep->known.unused */
+	uint8_t context;			/* its index in a scalable endpoint, else 0 */
+	SLIST_ENTRY(ofi_rdm_peer) unused_entry; /* ep->known.unused */
 	struct ofi_rdm_ep *ep;
 	fi_addr_t fi_addr; /* FI_ADDR_NOTAVAIL if none is known */
 	fi_addr_t source;  /* source in completions: fi_addr, or the user's id */

@@ -17,6 +17,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include "src/ds/bias.h"
+#include "src/ds/index.h"
 #include "prov/base/cntr.h"
 #include "src/ds/lock.h"
 #include "prov/base/ref.h"
@@ -191,11 +192,11 @@ struct ofi_rdm_ep {
 	struct ofi_rdm_peer **peers; /* indexed by number, the peer's source in the protocol */
 	uint32_t peer_count;
 	struct {
-		size_t size;	      /* allocated size of ep->peers */
-		uint8_t last_context; /* the largest index of a context that a peer has */
-		uint32_t looked;      /* number of the peer last checked for being gone */
-		void *tree;	      /* a tsearch(3) tree keyed by address */
-		LIST_HEAD(, ofi_rdm_peer) unused; /* unused peers, not in the tree */
+		size_t size;		/* allocated size of ep->peers */
+		uint8_t last_context;	/* the largest index of a context that a peer has */
+		uint32_t looked;	/* number of the peer last checked for being gone */
+		struct ofi_index index; /* numbers of peers by address */
+		SLIST_HEAD(, ofi_rdm_peer) unused; /* unused peers, not in the index */
 	} known;
 	struct ofi_rdm_addr self;   /* the address it listens on */
 	uint8_t context;	    /* its index in a scalable endpoint, else 0 */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The memory of an endpoint, of a peer and of unexpected messages is what fi_verbs(7), MEMORY OF
- * RELIABLE DATAGRAMS, states: registered bytes and resident memory of the process.
+ * The memory of an endpoint, of an address, of a peer and of unexpected messages is what
+ * fi_verbs(7), MEMORY OF RELIABLE DATAGRAMS, states: registered bytes and resident memory of the
+ * process.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,8 @@ enum {
 	NOTE = 704, /* of a receive buffer */
 	PEER = 8192,
 	RING = 128,
+	ADDRS = 100000,
+	ADDR = 64,
 	LEN = 300,
 	TAG = 9,
 	SLACK = 1 << 17, /* of malloc, once */
@@ -146,6 +149,25 @@ static void unexpected(struct node *node, struct fid_ep *ep, fi_addr_t to)
 	EQUAL(failed, 0);
 }
 
+/* Addresses that nobody is sent to. */
+static void insert_many(struct node *node)
+{
+	struct sockaddr_in *addrs = calloc(ADDRS, sizeof(*addrs));
+	size_t own;
+	uint32_t i;
+
+	CHECK(addrs);
+	for (i = 0; i < ADDRS; i++) {
+		addrs[i].sin_family = AF_INET;
+		addrs[i].sin_port = htons((uint16_t)(1000 + i % 50000));
+		addrs[i].sin_addr.s_addr = htonl(0x0a000001 + i / 50000);
+	}
+	own = own_now();
+	EQUAL(fi_av_insert(node->av, addrs, ADDRS, NULL, 0, NULL), ADDRS);
+	at_most("inserted addresses", own, own_now(), TIMES * (size_t)ADDRS * ADDR);
+	free(addrs);
+}
+
 static void test(void)
 {
 	struct fid_ep *eps[EPS];
@@ -155,6 +177,7 @@ static void test(void)
 
 	node_open(&node, NULL);
 	to = node_know(&node, &node.name);
+	insert_many(&node);
 	open_more(&node, eps);
 	connect_all(&node, eps, to);
 	if (number("FI_VERBS_RDM_UNEXPECTED_SIZE") <= 1 << 20)

@@ -43,7 +43,6 @@ static int begin(void **state)
 {
 	(void)state;
 	memset(&rc, 0, sizeof(rc));
-	LIST_INIT(&rc.rdm.known.unused);
 	rc.rdm.proto.xport.ops = &xport;
 	return 0;
 }

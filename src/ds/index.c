@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Numbers found by what they stand for. */
+#include "index.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+enum { SLOTS_MIN = 16 };
+
+void ofi_index_fini(struct ofi_index *index)
+{
+	free(index->slots);
+	*index = (struct ofi_index){ 0 };
+}
+
+static size_t home_of(const struct ofi_index *index, struct ofi_index_keys keys, const void *key)
+{
+	return keys.hash(key, index->seed) & index->mask;
+}
+
+static size_t home_of_slot(const struct ofi_index *index, struct ofi_index_keys keys, size_t slot)
+{
+	return home_of(index, keys, keys.key_of(keys.owner, index->slots[slot]));
+}
+
+/* Returns the slot with the key, or the empty one that ends the search. There are slots. */
+static size_t slot_of(const struct ofi_index *index, struct ofi_index_keys keys, const void *key)
+{
+	size_t slot = home_of(index, keys, key);
+	const void *at;
+
+	for (; index->slots[slot] != OFI_INDEX_NONE; slot = (slot + 1) & index->mask) {
+		at = keys.key_of(keys.owner, index->slots[slot]);
+		if (!keys.compare(at, key))
+			break;
+	}
+	return slot;
+}
+
+uint32_t ofi_index_find(const struct ofi_index *index, struct ofi_index_keys keys, const void *key)
+{
+	return index->slots ? index->slots[slot_of(index, keys, key)] : OFI_INDEX_NONE;
+}
+
+static void put(struct ofi_index *index, struct ofi_index_keys keys, uint32_t number)
+{
+	size_t slot = home_of(index, keys, keys.key_of(keys.owner, number));
+
+	while (index->slots[slot] != OFI_INDEX_NONE)
+		slot = (slot + 1) & index->mask;
+	index->slots[slot] = number;
+}
+
+/* Without randomness the seed stays 0, which only makes collisions easier to choose. */
+static void take_seed(struct ofi_index *index)
+{
+	if (getrandom(&index->seed, sizeof(index->seed), GRND_NONBLOCK) != sizeof(index->seed))
+		index->seed = 0;
+}
+
+static bool grow(struct ofi_index *index, struct ofi_index_keys keys)
+{
+	size_t i, slots = index->slots ? (index->mask + 1) * 2 : SLOTS_MIN;
+	struct ofi_index old = *index;
+
+	index->slots = malloc(slots * sizeof(*index->slots));
+	if (!index->slots) {
+		*index = old;
+		return false;
+	}
+	memset(index->slots, 0xff, slots * sizeof(*index->slots));
+	index->mask = slots - 1;
+	if (!old.slots)
+		take_seed(index);
+	for (i = 0; old.slots && i <= old.mask; i++)
+		if (old.slots[i] != OFI_INDEX_NONE)
+			put(index, keys, old.slots[i]);
+	free(old.slots);
+	return true;
+}
+
+/* Three quarters of the slots are used at most, so a search ends. */
+bool ofi_index_add(struct ofi_index *index, struct ofi_index_keys keys, uint32_t number)
+{
+	if ((!index->slots || index->used >= index->mask - index->mask / 4) && !grow(index, keys))
+		return false;
+	put(index, keys, number);
+	index->used++;
+	return true;
+}
+
+/* Moves what follows into the gap, unless that would be before its home. */
+void ofi_index_remove(struct ofi_index *index, struct ofi_index_keys keys, const void *key)
+{
+	size_t gap, slot, mask = index->mask;
+
+	if (ofi_index_find(index, keys, key) == OFI_INDEX_NONE)
+		return;
+	gap = slot = slot_of(index, keys, key);
+	for (;;) {
+		slot = (slot + 1) & mask;
+		if (index->slots[slot] == OFI_INDEX_NONE)
+			break;
+		if (((slot - home_of_slot(index, keys, slot)) & mask) >= ((slot - gap) & mask)) {
+			index->slots[gap] = index->slots[slot];
+			gap = slot;
+		}
+	}
+	index->slots[gap] = OFI_INDEX_NONE;
+	index->used--;
+}
