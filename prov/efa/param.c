@@ -9,6 +9,12 @@
 		.name = #field_, .type = FI_PARAM_INT, .def = (def_), .min = (min_),        \
 		.max = (max_), .doc = (doc_), .offset = offsetof(struct vrb_params, field_) \
 	}
+/* The only one is FI_VERBS_SHM by its other name. */
+#define BOOL(name_, def_, doc_)                                                      \
+	{                                                                            \
+		.name = #name_, .type = FI_PARAM_BOOL, .def = (def_), .doc = (doc_), \
+		.offset = offsetof(struct vrb_params, shm)                           \
+	}
 #define BOOL_MAX   1
 #define SIZE_T_MAX LONG_MAX
 /* Parameters of other releases that have no effect here. */
@@ -19,7 +25,7 @@
 	}
 #define CACHE  "FI_MR_CACHE_MAX_COUNT and FI_MR_CACHE_MAX_SIZE limit the cache of all providers"
 #define COPIED "the receiver copies each packet once, into its message if that is known"
-#define NO_SHM "processes of one host use the device"
+#define RINGS  "each pair of processes on a host has two rings of 64 KiB"
 #define NO_RMA "the device's RDMA is not used"
 
 const struct ofi_param efa_param_table[] = {
@@ -46,11 +52,10 @@ const struct ofi_param efa_param_table[] = {
 	    "Longest wait in microseconds before a packet of reliable datagrams is sent again whose receiver was not ready"),
 	INT(timeout_interval, 0, 0, INT_MAX,
 	    "First wait in microseconds after a receiver was not ready, doubled each time; 0 chooses one at random"),
-	UNUSED(enable_shm_transfer, BOOL, 1, "Use shared memory between processes of one host",
-	       NO_SHM),
-	UNUSED(shm_av_size, INT, 128, "Addresses of processes on the same host", NO_SHM),
-	UNUSED(shm_max_medium_size, SIZE_T, 4096, "Longest medium message in shared memory",
-	       NO_SHM),
+	BOOL(enable_shm_transfer, 1,
+	     "Exchange packets with processes of one user on one host through shared memory, unless they sleep, and copy large messages from each other's memory"),
+	UNUSED(shm_av_size, INT, 128, "Addresses of processes on the same host", RINGS),
+	UNUSED(shm_max_medium_size, SIZE_T, 4096, "Longest medium message in shared memory", RINGS),
 	UNUSED(inter_max_medium_message_size, SIZE_T, 65536, "Longest medium message", NO_RMA),
 	UNUSED(inter_min_read_message_size, SIZE_T, 1048576,
 	       "Shortest message that the receiver reads", NO_RMA),

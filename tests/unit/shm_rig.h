@@ -45,7 +45,7 @@ static void count_starvation(struct ofi_rdm_ep *ep)
 
 static int poll_device(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 {
-	assert_ptr_equal(cq, rc.cq);
+	assert_ptr_equal(cq, all.device);
 	assert_true(count > 0);
 	if (wakes_done) {
 		wakes_done--;
@@ -114,7 +114,7 @@ static int begin(void **state)
 	context.ops.poll_cq = poll_device;
 	context.ops.post_send = count_wake;
 	conn.qp = &qp;
-	rc.cq = &cq;
+	all.device = &cq;
 	rc.shm = &all;
 	rc.rx.size = SIZE;
 	rc.rx.free = NULL;

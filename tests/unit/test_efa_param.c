@@ -62,7 +62,6 @@ static void test_unused(void **state)
 		"mtu_size",
 		"rx_copy_unexp",
 		"rx_copy_ooo",
-		"enable_shm_transfer",
 		"shm_av_size",
 		"shm_max_medium_size",
 		"fork_safe",

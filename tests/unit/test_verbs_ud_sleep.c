@@ -154,6 +154,9 @@ static void whoever_is_busy_stays_awake(void **state)
 	watch(US);
 	assert_false(sleeps(0)); /* so many may stay awake */
 	ud_nodes[0].rc.ud->awake_least = 0;
+	ends[0]->rc.shm = (struct vrb_shm_conn *)ends;
+	assert_false(sleeps(0)); /* shared memory posts to it */
+	ends[0]->rc.shm = NULL;
 	assert_true(sleeps(0));
 }
 

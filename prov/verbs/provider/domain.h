@@ -38,6 +38,7 @@ struct vrb_domain {
 	bool rdm;	/* opened for reliable datagrams */
 	bool unordered; /* queue pairs complete their work requests in any order */
 	bool ud;	/* reliable datagrams go through unreliable ones; constant */
+	bool shares;	/* packets to peers on the same host go through memory; constant */
 	bool grows;	/* with ud: connections that carry much get queue pairs; constant */
 	struct vrb_mr_table table;
 	struct ofi_lock paths_lock; /* guards `paths`, a tree of address handles (ah.h) */

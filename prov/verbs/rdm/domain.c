@@ -13,6 +13,7 @@
 #include "prov/rdm/coll.h"
 #include "prov/rdm/cq.h"
 #include "domain.h"
+#include "prov/verbs/discovery/kind.h"
 #include "rc.h"
 #include "prov/verbs/queue/ah.h"
 #include "prov/verbs/queue/cntr.h"
@@ -41,6 +42,7 @@ static int set_transport(struct vrb_domain *domain)
 	const char *name = vrb_params.rdm_transport;
 
 	domain->ud = domain->unordered || vrb_rdm_wants_ud(domain->base.info);
+	domain->shares = domain->fabric->kind->sizes->shm;
 	domain->grows = !domain->unordered && vrb_rdm_transport_is("auto");
 	ofi_lock_init(&domain->paths_lock);
 	if (domain->ud)

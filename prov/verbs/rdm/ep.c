@@ -170,7 +170,7 @@ static uint32_t rx_reserve(const struct ofi_rdm_ep *ep, uint32_t depth)
 {
 	uint32_t reserve = depth / 4 < SHM_BUFS ? depth / 4 : SHM_BUFS;
 
-	return vrb_shm_is_possible(ep) ? reserve : 0;
+	return vrb_rc_domain(ep)->shares ? reserve : 0;
 }
 
 int vrb_rc_init(struct ofi_rdm_ep *ep)

@@ -438,7 +438,7 @@ struct ofi_rdm_xport vrb_rdm_rc(const struct vrb_domain *domain, const struct fi
 			.reliable = true,
 			.delivers = domain->ctx->device->transport_type != IBV_TRANSPORT_IWARP,
 			.can_read = true,
-			.copies = vrb_params.shm,
+			.copies = domain->shares,
 			.can_write = true,
 			.window = OFI_RDM_WIRE_WINDOW,
 			.max_packet = (size_t)vrb_params.rdm_buffer_size,

@@ -82,7 +82,7 @@ bool vrb_rc_conn_has_room(const struct ofi_rdm_ep *ep)
 /* The ring, the work request that ends the connection, and packets that only wake the peer. */
 static uint32_t room_of(const struct ofi_rdm_ep *ep, uint32_t size)
 {
-	return size + 1 + (vrb_shm_is_possible(ep) ? VRB_SHM_WAKES : 0);
+	return size + 1 + (vrb_rc_domain(ep)->shares ? VRB_SHM_WAKES : 0);
 }
 
 /* Connections on datagrams get theirs with what stands for the queue pair. */

@@ -18,11 +18,6 @@ struct offer {
 	struct vrb_shm_place bell, ring;
 };
 
-bool vrb_shm_is_possible(const struct ofi_rdm_ep *ep)
-{
-	return vrb_params.shm && !vrb_rc_domain(ep)->ud;
-}
-
 /*
  * The kernel sends to an address of this host from that address. Binding to it proves less: it
  * works with any address if net.ipv4.ip_nonlocal_bind is 1.
@@ -36,10 +31,17 @@ static bool is_here(const struct sockaddr *addr)
 	       ofi_addr_same_host((const struct sockaddr *)&from, addr);
 }
 
+/* The name of a queue pair has the GID of its port, which is that of one host. */
+static bool is_near(const struct ofi_rdm_addr *own, const struct ofi_rdm_addr *addr)
+{
+	return ofi_rdm_addr_is_qp(addr) ? !memcmp(own->qp.gid, addr->qp.gid, sizeof(addr->qp.gid))
+					: is_here(&addr->sa);
+}
+
 bool vrb_shm_is_near(const struct vrb_rc_conn *conn)
 {
-	return vrb_shm_is_possible(conn->ep) && conn->peer_shares && !conn->mirror &&
-	       vrb_rc_peer(conn->peer)->policy.order && is_here(&conn->peer->addr.sa);
+	return vrb_rc_domain(conn->ep)->shares && conn->peer_shares && !conn->mirror &&
+	       vrb_rc_peer(conn->peer)->policy.order && is_near(&conn->ep->self, &conn->peer->addr);
 }
 
 static struct vrb_shm *shm_new(struct ofi_rdm_ep *ep)
@@ -60,6 +62,7 @@ static struct vrb_shm *shm_new(struct ofi_rdm_ep *ep)
 	all->context.ops.post_send = vrb_shm_post_send;
 	all->cq.context = &all->context;
 	all->cq.cq_context = all;
+	all->device = vrb_rc(ep)->poll_cq;
 	vrb_rc(ep)->shm = all;
 	vrb_rc(ep)->poll_cq = &all->cq;
 	return all;
@@ -72,7 +75,7 @@ void vrb_shm_close(struct ofi_rdm_ep *ep)
 	if (!all)
 		return;
 	vrb_rc(ep)->shm = NULL;
-	vrb_rc(ep)->poll_cq = vrb_rc(ep)->cq;
+	vrb_rc(ep)->poll_cq = all->device;
 	munmap(all->bell, sizeof(*all->bell));
 	close((int)all->place.fd);
 	free(all->conns);
@@ -212,7 +215,7 @@ static void map_offer(struct vrb_shm_conn *shm, const struct offer *offer)
 	}
 	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
 		"peer %s: no shared memory with it, messages go through the device\n",
-		ofi_addr_str(&shm->conn->peer->addr.sa, text, sizeof(text)));
+		ofi_rdm_addr_str(&shm->conn->peer->addr, text, sizeof(text)));
 	if (ring)
 		munmap(ring, sizeof(*ring));
 }

@@ -39,8 +39,6 @@ struct vrb_shm_calls {
 	void (*pending)(struct ofi_rdm_ep *ep);
 };
 
-/* Returns true if connections of the endpoint can have shared memory. */
-bool vrb_shm_is_possible(const struct ofi_rdm_ep *ep);
 /* Returns true if the peer's address is one of this host's, so an offer makes sense. */
 bool vrb_shm_is_near(const struct vrb_rc_conn *conn);
 /* Offers the peer a ring. A connection that cannot have one continues without. */

@@ -55,7 +55,8 @@ bool vrb_shm_try_copy(struct vrb_shm_conn *shm, const struct ofi_shm_ring_map *r
 	if (err)
 		FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
 			"peer %s: its memory cannot be read (%s), long messages go through the device\n",
-			ofi_addr_str(&shm->conn->peer->addr.sa, text, sizeof(text)), strerror(err));
+			ofi_rdm_addr_str(&shm->conn->peer->addr, text, sizeof(text)),
+			strerror(err));
 	return !err;
 }
 

@@ -86,6 +86,7 @@ struct vrb_shm_conn {
 struct vrb_shm {
 	struct ibv_context context; /* of the objects that stand for others */
 	struct ibv_cq cq;	    /* stands for the endpoint's CQ in ibv_poll_cq */
+	struct ibv_cq *device;	    /* what was polled before */
 	const struct vrb_shm_calls *calls;
 	struct ofi_rdm_ep *ep;
 	struct vrb_shm_bell *bell;

@@ -241,9 +241,7 @@ static void retire_wake(const struct vrb_shm *all, const struct ibv_wc *wc)
 /* Takes a completion of the device, if there is one, unless one waits already. */
 static void hold_one(struct vrb_shm *all)
 {
-	struct ibv_cq *cq = vrb_rc(all->ep)->cq;
-
-	while (!all->has_held && ibv_poll_cq(cq, 1, &all->held) > 0) {
+	while (!all->has_held && ibv_poll_cq(all->device, 1, &all->held) > 0) {
 		if (all->held.wr_id == VRB_SHM_WAKE_ID)
 			retire_wake(all, &all->held);
 		else

@@ -192,8 +192,8 @@ static bool is_handled(const struct vrb_ud_conn *ud)
 
 static bool may_sleep(const struct vrb_ud_conn *ud)
 {
-	return ud->conn->state == VRB_RC_CONN_UP && ud->path && ud->used && ud->heard &&
-	       !ud->over && !ud->broken && !ud->rc && (!ud->rc_met || ud->rc_closed) &&
+	return ud->conn->state == VRB_RC_CONN_UP && !ud->conn->shm && ud->path && ud->used &&
+	       ud->heard && !ud->over && !ud->broken && !ud->rc && (!ud->rc_met || ud->rc_closed) &&
 	       !ud->is_refused && is_quiet(ud) && is_handled(ud);
 }
 
