@@ -31,7 +31,11 @@ uint64_t ofi_rdm_ack_timeout(const struct ofi_rdm_ack *ack)
 	if (ack->srtt)
 		timeout = ack->srtt / 8 + (ack->rttvar ? ack->rttvar : 1) + params->delay;
 	timeout = ack_between(timeout, params->min, params->max);
-	return ack_between(timeout << ack->backoff, params->min, params->max);
+	timeout = ack_between(timeout << ack->backoff, params->min, params->max);
+	/* First numbers are random, so the parts of peers differ. */
+	if (ack->backoff)
+		timeout -= ofi_rdm_ack_part(timeout, ack->out.oldest + ack->order * 0x9e3779b9);
+	return timeout;
 }
 
 /* RFC 6298, 2.2 and 2.3. rttvar is stored in quarters, so it equals four times the variation. */

@@ -18,6 +18,8 @@
  *                     three become six, and so on up to 48, until a timeout.
  *   timeout           as in RFC 6298: the smoothed round-trip time plus four times its variation,
  *                     plus the delay of acknowledgments; doubled with each successive timeout.
+ *                     These are shorter by up to a half, each by another part, so that peers that
+ *                     lose packets together do not send them again together.
  *   silence           a peer that has packets to acknowledge and sends nothing for this time is
  *                     given up, whatever was retransmitted meanwhile.
  *
@@ -140,6 +142,12 @@ static inline void ofi_rdm_ack_heard(struct ofi_rdm_ack *ack, uint64_t now)
 static inline bool ofi_rdm_ack_is_owed(const struct ofi_rdm_ack *ack, uint64_t now)
 {
 	return ack->owes <= now;
+}
+
+/* Returns up to half of the time, another part for each number. */
+static inline uint64_t ofi_rdm_ack_part(uint64_t time, uint32_t any)
+{
+	return time / 2 * (any * 0x85ebca6b >> 16) >> 16;
 }
 
 /* Returns the time of the next action if nothing happens before. */
