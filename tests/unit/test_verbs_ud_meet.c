@@ -216,20 +216,49 @@ static void expect_refused(void)
 	assert_int_equal(answered.count, 1);
 }
 
-/* After 0.1, 0.3, 0.7, 1.5 and 3.1 s, then each 1.6 s. */
+/*
+ * After 0.1 s, then after 0.2, 0.4, 0.8 and 1.6 s, and so on each 1.6 s. All these but the first
+ * are shorter by up to a half.
+ */
 static void a_request_without_an_answer_is_repeated(void **state)
 {
 	(void)state;
 	ask();
-	watch(1450);
-	assert_int_equal(asked.count, 4);
-	watch(1600);
-	assert_int_equal(asked.count, 5);
+	watch(98);
+	assert_int_equal(asked.count, 1);
 	watch(100);
-	assert_int_equal(asked.count, 6);
+	assert_int_equal(asked.count, 2);
+	watch(112);
+	assert_int_equal(asked.count, 3);
+	watch(400);
+	assert_int_equal(asked.count, 4);
+	watch(800);
+	assert_int_equal(asked.count, 5);
 	watch(1600);
-	assert_int_equal(asked.count, 7);
+	assert_in_range(asked.count, 6, 7);
+	watch(10000);
+	assert_in_range(asked.count, 12, 20);
 	assert_int_equal(answered.count, 0);
+}
+
+/* Many may ask one endpoint at the same time, which has no time for most of them. */
+static void requests_are_not_repeated_together(void **state)
+{
+	uint32_t ms[2] = { 0 }, waited;
+
+	(void)state;
+	ask();
+	active = ud_net_conn(0);
+	ask();
+	watch(110);
+	assert_int_equal(asked.count, 4);
+	for (waited = 0; waited < 200; waited++) {
+		watch(1);
+		if (asked.count > 4 && !ms[asked.count - 5])
+			ms[asked.count - 5] = waited;
+	}
+	assert_int_equal(asked.count, 6);
+	assert_true(ms[0] && ms[1] > ms[0] + 3);
 }
 
 /* Then the connection manager is asked: another endpoint may have the address. */
@@ -526,6 +555,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_request_is_answered, begin_srd, end),
 		cmocka_unit_test_setup_teardown(a_request_without_an_answer_is_repeated, begin_srd,
 						end),
+		cmocka_unit_test_setup_teardown(requests_are_not_repeated_together, begin_srd, end),
 		cmocka_unit_test_setup_teardown(a_hint_is_tried_twice, begin, end),
 		cmocka_unit_test_setup_teardown(a_hint_without_an_answer_is_forgotten, begin, end),
 		cmocka_unit_test_setup_teardown(a_hint_comes_with_a_request, begin, end),

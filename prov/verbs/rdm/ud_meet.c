@@ -145,6 +145,9 @@ static void send_letter(struct vrb_ud_conn *ud)
 	memcpy(payload, all->port.gid.raw, GID);
 	memcpy(payload + GID, letter->data, letter->len);
 	letter->at = all->now + letter->wait;
+	/* Many who ask the same peer at once, in vain, must not go on to ask at the same times. */
+	if (letter->times)
+		letter->at -= ofi_rdm_ack_part(letter->wait, ud->conn->qp_num + letter->times);
 	letter->wait = letter->wait < LAST_US ? 2 * letter->wait : LAST_US;
 	letter->times += letter->times < UINT8_MAX;
 	vrb_ud_put_bare(all, ud->path, ud->qpn, &packet);
