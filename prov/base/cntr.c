@@ -29,8 +29,12 @@ struct ofi_cntr_source {
 
 void ofi_cntr_wake(struct ofi_cntr *cntr)
 {
-	if (__atomic_exchange_n(&cntr->armed, false, __ATOMIC_SEQ_CST))
+	uint8_t armed = __atomic_exchange_n(&cntr->armed, 0, __ATOMIC_SEQ_CST);
+
+	if (armed & OFI_CNTR_TRIED)
 		ofi_wait_signal(&cntr->wait);
+	if (armed & OFI_CNTR_WAITED)
+		ofi_wait_signal(&cntr->own);
 }
 
 static struct ofi_cntr_source *cntr_find(struct ofi_cntr *cntr, const void *object)
@@ -43,13 +47,13 @@ static struct ofi_cntr_source *cntr_find(struct ofi_cntr *cntr, const void *obje
 	return source;
 }
 
-static int watch_fd(struct ofi_cntr *cntr, int fd)
+static int watch_fd(int epfd, int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 
-	if (cntr->epfd < 0 || fd < 0)
+	if (epfd < 0 || fd < 0)
 		return 0;
-	return epoll_ctl(cntr->epfd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+	return epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
 static int add_source(struct ofi_cntr *cntr, const struct ofi_cntr_source_ops *ops, void *object,
@@ -61,7 +65,7 @@ static int add_source(struct ofi_cntr *cntr, const struct ofi_cntr_source_ops *o
 	if (!source)
 		return -FI_ENOMEM;
 	*source = (struct ofi_cntr_source){ .ops = ops, .object = object, .fd = fd, .count = 1 };
-	ret = watch_fd(cntr, fd);
+	ret = watch_fd(cntr->sources_fd, fd);
 	if (ret) {
 		free(source);
 		return ret;
@@ -89,8 +93,8 @@ int ofi_cntr_watch(struct ofi_cntr *cntr, const struct ofi_cntr_source_ops *ops,
 
 static void remove_source(struct ofi_cntr *cntr, struct ofi_cntr_source *source)
 {
-	if (cntr->epfd >= 0 && source->fd >= 0)
-		epoll_ctl(cntr->epfd, EPOLL_CTL_DEL, source->fd, NULL);
+	if (cntr->sources_fd >= 0 && source->fd >= 0)
+		epoll_ctl(cntr->sources_fd, EPOLL_CTL_DEL, source->fd, NULL);
 	cntr->mute -= source->fd < 0;
 	LIST_REMOVE(source, link);
 	free(source);
@@ -206,16 +210,16 @@ void ofi_cntr_progress(struct ofi_cntr *cntr)
 }
 
 /*
- * Returns 0 if each source will make the descriptor readable, -FI_EAGAIN to check again. The lock
+ * Returns 0 if each source will make its descriptor readable, -FI_EAGAIN to check again. The lock
  * is held.
  */
-static int cntr_arm(struct ofi_cntr *cntr)
+static int cntr_arm(struct ofi_cntr *cntr, struct ofi_wait *wait, uint8_t who)
 {
 	struct ofi_cntr_source *source;
 	int ret = 0;
 
-	ofi_wait_clear(&cntr->wait);
-	__atomic_store_n(&cntr->armed, true, __ATOMIC_SEQ_CST);
+	ofi_wait_clear(wait);
+	__atomic_fetch_or(&cntr->armed, who, __ATOMIC_SEQ_CST);
 	LIST_FOREACH (source, &cntr->sources, link)
 		if (source->ops->arm(source->object))
 			ret = -FI_EAGAIN;
@@ -225,7 +229,7 @@ static int cntr_arm(struct ofi_cntr *cntr)
 /* Returns true if completions are not signaled, so that sources must be polled. */
 static bool is_deaf(const struct ofi_cntr *cntr)
 {
-	return cntr->mute || (cntr->epfd < 0 && !LIST_EMPTY(&cntr->sources)) ||
+	return cntr->mute || (cntr->sources_fd < 0 && !LIST_EMPTY(&cntr->sources)) ||
 	       ofi_triggers_awaited(cntr->triggers);
 }
 
@@ -247,13 +251,13 @@ int ofi_cntr_trywait(struct ofi_cntr *cntr)
 	if (cntr->wait.obj == FI_WAIT_NONE)
 		return -FI_EINVAL;
 	ofi_lock(&cntr->lock);
-	ret = is_deaf(cntr) ? -FI_EAGAIN : cntr_arm(cntr);
+	ret = is_deaf(cntr) ? -FI_EAGAIN : cntr_arm(cntr, &cntr->wait, OFI_CNTR_TRIED);
 	/* A change since the last call may have been signaled before the descriptor was cleared. */
 	value = value_of(cntr);
 	errors = errors_of(cntr);
 	if (value != cntr->tried_value || errors != cntr->tried_errors)
 		ret = -FI_EAGAIN;
-	/* Other threads may be waiting for the signal that was cleared above. */
+	/* The descriptor stays readable until a call finds nothing new. */
 	if (ret)
 		ofi_cntr_wake(cntr);
 	cntr->tried_value = value;
@@ -315,12 +319,13 @@ static int cntr_reached(const struct ofi_cntr *cntr, uint64_t threshold, uint64_
 
 static void cntr_sleep(struct ofi_cntr *cntr, int ms)
 {
-	struct pollfd pfd = { .fd = cntr->epfd, .events = POLLIN };
+	struct pollfd pfd[] = { { .fd = cntr->sources_fd, .events = POLLIN },
+				{ .fd = cntr->own.fd, .events = POLLIN } };
 
-	if (cntr->epfd >= 0)
-		poll(&pfd, 1, ms);
-	else if (ofi_wait_sleep(&cntr->wait, ms) == -FI_EINVAL)
-		sched_yield(); /* FI_WAIT_NONE and FI_WAIT_SET have no wait object to sleep on */
+	if (cntr->sources_fd >= 0)
+		poll(pfd, 2, ms);
+	else if (ofi_wait_sleep(&cntr->own, ms) == -FI_EINVAL)
+		sched_yield(); /* FI_WAIT_NONE has no wait object to sleep on */
 }
 
 /* Sleeps, or yields if sleeping could miss an event. May wake up spuriously. */
@@ -330,9 +335,9 @@ static void cntr_nap(struct ofi_cntr *cntr, struct ofi_sleeper *sleeper, uint64_
 	bool deaf;
 	int ret;
 
-	ofi_sleeper_look(sleeper, &cntr->wait);
+	ofi_sleeper_look(sleeper, &cntr->own);
 	ofi_lock(&cntr->lock);
-	ret = cntr_arm(cntr);
+	ret = cntr_arm(cntr, &cntr->own, OFI_CNTR_WAITED);
 	deaf = is_deaf(cntr);
 	ofi_unlock(&cntr->lock);
 	if (deaf)
@@ -366,9 +371,9 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 	struct ofi_sleeper sleeper;
 	int ret;
 
-	ofi_sleeper_begin(&sleeper, &cntr->wait);
+	ofi_sleeper_begin(&sleeper, &cntr->own);
 	ret = wait_for(cntr, &sleeper, threshold, timeout);
-	ofi_sleeper_leave(&sleeper, &cntr->wait);
+	ofi_sleeper_leave(&sleeper, &cntr->own);
 	return ret;
 }
 
@@ -379,6 +384,9 @@ static void cntr_free(struct ofi_cntr *cntr)
 	ofi_waitset_leave(&cntr->member);
 	if (cntr->epfd >= 0)
 		close(cntr->epfd);
+	if (cntr->sources_fd >= 0)
+		close(cntr->sources_fd);
+	ofi_wait_fini(&cntr->own);
 	ofi_wait_fini(&cntr->wait);
 	free(cntr);
 }
@@ -457,12 +465,16 @@ static int open_wait(struct ofi_cntr *cntr, const struct fi_cntr_attr *attr,
 		     const struct ofi_ref *fabric)
 {
 	int ret = ofi_wait_init(&cntr->wait, attr->wait_obj);
+	int own = ofi_wait_init(&cntr->own, attr->wait_obj);
 
-	cntr->epfd = -1;
-	if (ret || cntr->wait.fd < 0)
-		return ret;
+	cntr->epfd = cntr->sources_fd = -1;
+	if (ret || own || cntr->wait.fd < 0)
+		return ret ? ret : own;
 	cntr->epfd = epoll_create1(EPOLL_CLOEXEC);
-	ret = cntr->epfd < 0 ? -errno : watch_fd(cntr, cntr->wait.fd);
+	cntr->sources_fd = epoll_create1(EPOLL_CLOEXEC);
+	ret = cntr->epfd < 0 || cntr->sources_fd < 0 ? -errno : watch_fd(cntr->epfd, cntr->wait.fd);
+	if (!ret)
+		ret = watch_fd(cntr->epfd, cntr->sources_fd);
 	if (ret || attr->wait_obj != FI_WAIT_SET)
 		return ret;
 	cntr->member.fid = &cntr->fid.fid;

@@ -35,6 +35,9 @@ struct ofi_cntr_source_ops {
 
 struct ofi_cntr_source; /* private to cntr.c */
 
+/* The application after fi_trywait, threads in fi_cntr_wait. */
+enum { OFI_CNTR_TRIED = 1, OFI_CNTR_WAITED = 2 };
+
 struct ofi_cntr {
 	struct fid_cntr fid;
 	struct ofi_ref ref; /* bound endpoints */
@@ -42,15 +45,18 @@ struct ofi_cntr {
 	const struct fi_provider *prov;
 	uint64_t value, errors; /* atomic */
 	bool awaited;		/* deferred or triggered work waits for it; atomic */
-	bool armed; /* a thread sleeps or is about to: the next change signals it; atomic */
-	struct ofi_wait wait;
+	/* OFI_CNTR_*: who sleeps or is about to: the next change signals them; atomic */
+	uint8_t armed;
+	struct ofi_wait wait; /* for the application: only its fi_trywait clears it */
+	struct ofi_wait own;  /* of the same kind, for fi_cntr_wait */
 	struct ofi_waitset_member member;
 	struct ofi_triggers *triggers;	 /* the domain's, or NULL; its lock guards the next three */
 	struct ofi_trigger_list waiting; /* sorted by threshold */
 	LIST_ENTRY(ofi_cntr) trigger_link;
 	LIST_HEAD(, ofi_cntr_watch) watches;
-	/* The descriptor for FI_GETWAIT, which watches wait.fd and the sources; or -1. */
+	/* The descriptor for FI_GETWAIT, which watches wait.fd and the next one; or -1. */
 	int epfd;
+	int sources_fd;	      /* watches the sources, or -1 */
 	struct ofi_lock lock; /* guards what follows */
 	LIST_HEAD(, ofi_cntr_source) sources;
 	unsigned int mute;		    /* number of sources without a descriptor */

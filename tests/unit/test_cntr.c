@@ -401,6 +401,47 @@ static void test_trywait(void **state)
 	close_cntr(cntr);
 }
 
+/* A thread that waits for more takes no change from one that sleeps on the descriptor. */
+static void test_trywait_and_wait(void **state)
+{
+	struct fid_cntr *cntr = open_cntr(FI_WAIT_FD);
+	struct fake_source source;
+	int fd = get_fd(cntr);
+
+	(void)state;
+	watch(cntr, &source, true);
+	assert_int_equal(try(cntr), 0);
+	fi_cntr_add(cntr, 1);
+	assert_int_equal(fi_cntr_wait(cntr, 100, 5), -FI_ETIMEDOUT);
+	assert_true(readable(fd, 0));
+	assert_int_equal(try(cntr), -FI_EAGAIN);
+	assert_int_equal(try(cntr), 0);
+	assert_false(readable(fd, 0));
+	complete(&source);
+	assert_int_equal(fi_cntr_wait(cntr, 100, 5), -FI_ETIMEDOUT);
+	assert_true(readable(fd, 0));
+	assert_int_equal(fi_cntr_read(cntr), 2);
+	unwatch(cntr, &source);
+	close_cntr(cntr);
+}
+
+/* The descriptor that nobody clears does not keep threads from sleeping. */
+static void test_wait_sleeps(void **state)
+{
+	struct fid_cntr *cntr = open_cntr(FI_WAIT_FD);
+	struct fake_source source;
+
+	(void)state;
+	watch(cntr, &source, true);
+	assert_int_equal(try(cntr), 0);
+	fi_cntr_add(cntr, 1);
+	assert_true(readable(get_fd(cntr), 0));
+	assert_int_equal(fi_cntr_wait(cntr, 2, SHORT), -FI_ETIMEDOUT);
+	assert_in_range(source.looked, 1, 20);
+	unwatch(cntr, &source);
+	close_cntr(cntr);
+}
+
 /* Where nobody would signal, sleeping is never safe. */
 static void test_trywait_deaf(void **state)
 {
@@ -430,7 +471,8 @@ int main(void)
 		cmocka_unit_test(test_wait),	     cmocka_unit_test(test_woken),
 		cmocka_unit_test(test_many_waiters), cmocka_unit_test(test_source),
 		cmocka_unit_test(test_source_wakes), cmocka_unit_test(test_trywait),
-		cmocka_unit_test(test_trywait_deaf),
+		cmocka_unit_test(test_trywait_deaf), cmocka_unit_test(test_trywait_and_wait),
+		cmocka_unit_test(test_wait_sleeps),
 	};
 
 	return cmocka_run_group_tests_name("cntr", tests, NULL, NULL);
