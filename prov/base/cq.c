@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -120,6 +121,7 @@ void ofi_cq_fini(struct ofi_cq *cq)
 	if (cq->slow->epfd >= 0)
 		close(cq->slow->epfd);
 	ofi_wait_fini(&cq->slow->wait);
+	free(cq->slow->peer);
 }
 
 static int try_fid(struct fid *fid)

@@ -15,6 +15,7 @@
 #include "waitset.h"
 
 struct ofi_cq;
+struct ofi_cq_peer;
 struct ofi_stats;
 
 struct ofi_cq_ops {
@@ -39,10 +40,8 @@ struct ofi_cq_slow {
 	struct ofi_wait wait; /* for wake-ups by software */
 	int epfd; /* the descriptor for FI_GETWAIT, which watches wait.fd and those added; or -1 */
 	struct ofi_waitset_member member;
-	struct ofi_stats *stats; /* counts blocking waits; may be NULL */
-	/* If the CQ is a peer of another: its owner, and the calls that read the CQ itself. */
-	struct fid_peer_cq *owner;
-	const struct fi_ops_cq *own;
+	struct ofi_stats *stats;  /* counts blocking waits; may be NULL */
+	struct ofi_cq_peer *peer; /* if the CQ is a peer of another (cq_peer.c), or NULL */
 };
 
 struct ofi_cq {

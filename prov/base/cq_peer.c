@@ -2,65 +2,100 @@
 /* Peer completion queues: what has completed is written to the queue of the owner. */
 #include "cq_peer.h"
 
+#include <stdbool.h>
+#include <stdlib.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_peer.h>
 #include "cq.h"
 #include "ops.h"
 #include "refuse.h"
+#include "src/ds/lock.h"
 
 enum { PEER_BATCH = 16 };
 
-/* Writes entries to the owner's queue. Returns 0, or the owner's error. */
-static ssize_t hand_over(struct fid_peer_cq *owner, const struct fi_cq_tagged_entry *entries,
-			 const fi_addr_t *src, ssize_t count)
+struct ofi_cq_peer {
+	struct fid_peer_cq *owner;
+	const struct fi_ops_cq *own; /* the calls that read the CQ itself */
+	struct ofi_lock lock;	     /* held by the thread that reads; guards what follows */
+	/* What was read and is not written yet: entries from `first` to `end`, then the error. */
+	ssize_t first, end;
+	bool failed;
+	struct fi_cq_tagged_entry entries[PEER_BATCH];
+	fi_addr_t src[PEER_BATCH];
+	struct fi_cq_err_entry error;
+};
+
+/* Writes to the owner's queue. Returns 0, or the owner's error about the first that is left. */
+static ssize_t hand_over(struct ofi_cq_peer *peer)
 {
+	struct fid_peer_cq *owner = peer->owner;
 	const struct fi_cq_tagged_entry *e;
-	ssize_t i, ret = 0;
+	ssize_t ret;
 
-	for (i = 0; i < count && ret >= 0; i++) {
-		e = &entries[i];
+	for (; peer->first < peer->end; peer->first++) {
+		e = &peer->entries[peer->first];
 		ret = owner->owner_ops->write(owner, e->op_context, e->flags, e->len, e->buf,
-					      e->data, e->tag, src[i]);
+					      e->data, e->tag, peer->src[peer->first]);
+		if (ret < 0)
+			return ret;
 	}
-	return ret < 0 ? ret : 0;
+	ret = peer->failed ? owner->owner_ops->writeerr(owner, &peer->error) : 0;
+	if (ret < 0)
+		return ret;
+	peer->failed = false;
+	return 0;
 }
 
-static ssize_t hand_over_error(struct fid_cq *cq, const struct ofi_cq_slow *slow)
+/* Reads the CQ itself after all was written. Returns the result, -FI_EAVAIL if it is an error. */
+static ssize_t read_own(struct fid_cq *cq, struct ofi_cq_peer *peer)
 {
-	struct fi_cq_err_entry entry = { .err_data_size = 0 };
-	ssize_t ret = slow->own->readerr(cq, &entry, 0);
+	ssize_t ret, n = peer->own->readfrom(cq, peer->entries, PEER_BATCH, peer->src);
 
-	if (ret == 1)
-		ret = slow->owner->owner_ops->writeerr(slow->owner, &entry);
-	return ret < 0 ? ret : 0;
+	peer->first = 0;
+	peer->end = n;
+	if (n != -FI_EAVAIL)
+		return n;
+	peer->error = (struct fi_cq_err_entry){ .err_data_size = 0 };
+	ret = peer->own->readerr(cq, &peer->error, 0);
+	peer->failed = ret == 1;
+	return ret < 0 ? ret : n;
 }
 
+static ssize_t read_all(struct fid_cq *cq, struct ofi_cq_peer *peer)
+{
+	ssize_t n, ret = hand_over(peer);
+
+	if (ret)
+		return ret;
+	do {
+		n = read_own(cq, peer);
+		ret = hand_over(peer);
+	} while (!ret && (n == PEER_BATCH || n == -FI_EAVAIL));
+	return ret < 0 || n > 0 || n == -FI_EAVAIL ? ret : n;
+}
+
+/* The thread that reads may be this one, if the owner's queue calls from within `write`. */
 static ssize_t peer_read(struct fid_cq *cq, void *buf, size_t count)
 {
 	const struct ofi_cq_slow *slow = ((struct ofi_cq *)cq)->slow;
-	struct fi_cq_tagged_entry entries[PEER_BATCH];
-	fi_addr_t src[PEER_BATCH];
-	ssize_t n, ret = 0;
+	ssize_t ret;
 
 	if (buf || count)
 		return ofi_decline(slow->prov, FI_LOG_CQ, -FI_ENOSYS,
 				   "fi_cq_read: a peer completion queue has no entries itself; "
 				   "call it with NULL and 0 to make progress\n");
-	do {
-		n = slow->own->readfrom(cq, entries, PEER_BATCH, src);
-		if (n > 0)
-			ret = hand_over(slow->owner, entries, src, n);
-		else if (n == -FI_EAVAIL)
-			ret = hand_over_error(cq, slow);
-	} while (!ret && (n == PEER_BATCH || n == -FI_EAVAIL));
-	return ret < 0 || n > 0 || n == -FI_EAVAIL ? ret : n;
+	if (!ofi_trylock(&slow->peer->lock))
+		return -FI_EAGAIN;
+	ret = read_all(cq, slow->peer);
+	ofi_unlock(&slow->peer->lock);
+	return ret;
 }
 
 /* Uses the provider's own strerror, because the owner passes on the peer's errors. */
 static const char *peer_strerror(struct fid_cq *cq, int prov_errno, const void *err_data, char *buf,
 				 size_t len)
 {
-	return ((struct ofi_cq *)cq)->slow->own->strerror(cq, prov_errno, err_data, buf, len);
+	return ((struct ofi_cq *)cq)->slow->peer->own->strerror(cq, prov_errno, err_data, buf, len);
 }
 
 static const struct fi_ops_cq peer_ops = {
@@ -86,22 +121,28 @@ int ofi_cq_peer_open(const struct fi_provider *prov, ofi_cq_open_call *open,
 {
 	const struct fi_peer_cq_context *lent = context;
 	struct fi_cq_attr own = *attr;
-	struct ofi_cq_slow *slow;
+	struct ofi_cq_peer *peer;
 	int ret;
 
 	if (!is_complete(lent))
 		return ofi_refuse(prov, FI_LOG_CQ, -FI_EINVAL,
 				  "fi_cq_open: FI_PEER needs a fi_peer_cq_context as context, "
 				  "whose queue has write and writeerr\n");
+	peer = calloc(1, sizeof(*peer));
+	if (!peer)
+		return -FI_ENOMEM;
 	own.flags &= ~FI_PEER;
 	own.format = FI_CQ_FORMAT_TAGGED;
 	own.wait_obj = FI_WAIT_NONE;
 	ret = open(domain, &own, cq, context);
-	if (ret)
+	if (ret) {
+		free(peer);
 		return ret;
-	slow = ((struct ofi_cq *)*cq)->slow;
-	slow->owner = lent->cq;
-	slow->own = (*cq)->ops;
+	}
+	ofi_lock_init(&peer->lock);
+	peer->owner = lent->cq;
+	peer->own = (*cq)->ops;
+	((struct ofi_cq *)*cq)->slow->peer = peer;
 	(*cq)->ops = ofi_ops(&peer_ops);
 	return 0;
 }

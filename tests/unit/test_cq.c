@@ -2,6 +2,7 @@
 /* Completion queues of any provider: opening, blocking reads, errors, and their owners. */
 #include "unit.h"
 #include <poll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include <rdma/providers/fi_peer.h>
@@ -261,16 +262,147 @@ static void test_peer(void **state)
 	entries_left = 40;
 	owner_error = -FI_ENOSPC;
 	assert_int_equal(fi_cq_read(fid, NULL, 0), -FI_ENOSPC);
+	owner_error = 0;
+	ofi_cq_fini(&cq);
+}
+
+enum { READS = 20000 };
+
+/* What the owner's queue in the next tests has been asked to take. */
+static struct fid_cq *lent_cq;
+static unsigned int calls, refuse_at, errors_refused;
+static uintptr_t next_out, next_in;
+static int writing, overlaps;
+
+/* Numbered entries, eight in a read. */
+static ssize_t numbered_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
+{
+	struct fi_cq_tagged_entry *entry = buf;
+	size_t i;
+
+	(void)fid;
+	assert_true(count >= 8);
+	if (!entries_left)
+		return errors_left ? -FI_EAVAIL : -FI_EAGAIN;
+	for (i = 0; i < 8; i++) {
+		entry[i] = (struct fi_cq_tagged_entry){ .op_context = (void *)next_out++ };
+		src[i] = 3;
+	}
+	entries_left--;
+	return 8;
+}
+
+static int open_numbered(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **to,
+			 void *context)
+{
+	static struct fi_ops_cq own = { .size = sizeof(own),
+					.readfrom = numbered_readfrom,
+					.readerr = peer_readerr };
+
+	(void)fid;
+	(void)attr;
+	(void)context;
+	open_cq(FI_WAIT_NONE);
+	cq.fid.ops = &own;
+	*to = &cq.fid;
+	return 0;
+}
+
+static ssize_t numbered_write(struct fid_peer_cq *owner, void *context, uint64_t flags, size_t len,
+			      void *buf, uint64_t data, uint64_t tag, fi_addr_t src)
+{
+	(void)owner, (void)flags, (void)len, (void)buf, (void)data, (void)tag, (void)src;
+	if (__atomic_fetch_add(&writing, 1, __ATOMIC_SEQ_CST))
+		__atomic_add_fetch(&overlaps, 1, __ATOMIC_SEQ_CST);
+	if (++calls % 5 == 0)
+		assert_int_equal(fi_cq_read(lent_cq, NULL, 0), -FI_EAGAIN);
+	overlaps += (uintptr_t)context != next_in;
+	next_in += calls != refuse_at;
+	__atomic_sub_fetch(&writing, 1, __ATOMIC_SEQ_CST);
+	return calls == refuse_at ? -FI_ENOSPC : 1;
+}
+
+static ssize_t numbered_writeerr(struct fid_peer_cq *owner, const struct fi_cq_err_entry *entry)
+{
+	if (errors_refused && errors_refused--)
+		return -FI_ENOSPC;
+	return owner_writeerr(owner, entry);
+}
+
+static void open_lent(void)
+{
+	static struct fi_ops_cq_owner ops = { sizeof(ops), numbered_write, numbered_writeerr };
+	static struct fid_peer_cq owner = { .owner_ops = &ops };
+	struct fi_peer_cq_context lent = { sizeof(lent), &owner };
+	struct fi_cq_attr attr = { .flags = FI_PEER };
+
+	calls = refuse_at = 0;
+	next_in = next_out = 0;
+	failures = errors_left = overlaps = 0;
+	assert_int_equal(ofi_cq_peer_open(&prov, open_numbered, NULL, &attr, &lent_cq, &lent), 0);
+}
+
+/* The owner sees what it refused again, and first. */
+static void test_peer_refused(void **state)
+{
+	(void)state;
+	open_lent();
+	entries_left = 2;
+	errors_left = 1;
+	refuse_at = 2;
+	errors_refused = 1;
+	assert_int_equal(fi_cq_read(lent_cq, NULL, 0), -FI_ENOSPC);
+	assert_int_equal(next_in, 1);
+	assert_int_equal(fi_cq_read(lent_cq, NULL, 0), 0);
+	assert_int_equal(next_in, 16);
+	assert_int_equal(fi_cq_read(lent_cq, NULL, 0), -FI_ENOSPC);
+	assert_int_equal(failures, 0);
+	assert_int_equal(fi_cq_read(lent_cq, NULL, 0), -FI_EAGAIN);
+	assert_int_equal(failures, 1);
+	assert_int_equal(overlaps, 0);
+	ofi_cq_fini(&cq);
+}
+
+static void *read_lent(void *arg)
+{
+	int i;
+
+	for (i = 0; i < READS; i++)
+		fi_cq_read(lent_cq, NULL, 0);
+	return arg;
+}
+
+/* Threads that read a peer write one at a time and in order. */
+static void test_peer_threads(void **state)
+{
+	pthread_t threads[2];
+	int i;
+
+	(void)state;
+	open_lent();
+	entries_left = 2 * READS;
+	for (i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, read_lent, NULL), 0);
+	for (i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(overlaps, 0);
+	assert_int_equal(next_in, next_out);
+	assert_true(next_in > 0);
 	ofi_cq_fini(&cq);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(attributes),	cmocka_unit_test(nobody_waits),
-		cmocka_unit_test(sleeps),	cmocka_unit_test(yields),
-		cmocka_unit_test(reads_errors), cmocka_unit_test(whose),
+		cmocka_unit_test(attributes),
+		cmocka_unit_test(nobody_waits),
+		cmocka_unit_test(sleeps),
+		cmocka_unit_test(yields),
+		cmocka_unit_test(reads_errors),
+		cmocka_unit_test(whose),
 		cmocka_unit_test(test_peer),
+		cmocka_unit_test(test_peer_refused),
+		cmocka_unit_test(test_peer_threads),
 	};
 
 	return cmocka_run_group_tests_name("cq", tests, NULL, NULL);
