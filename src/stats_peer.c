@@ -56,13 +56,15 @@ static const struct ofi_stats_peer *stats_peer_find(const struct ofi_stats_heade
  * Fields precede their record, and all slots of the file precede the record, so an int16_t offset
  * stays within the file.
  */
-static uint64_t read_field(const struct ofi_stats_peer *stats, struct ofi_stats_place place)
+static uint64_t read_field(const struct ofi_stats_peer *stats, const struct ofi_stats_place *place)
 {
-	const char *at = (const char *)stats + place.at;
+	uint16_t size = __atomic_load_n(&place->size, __ATOMIC_RELAXED);
+	int16_t where = __atomic_load_n(&place->at, __ATOMIC_RELAXED);
+	const char *at = (const char *)stats + where;
 
-	if (place.at >= 0 || !place.size || (uintptr_t)at % place.size)
+	if (where >= 0 || !size || (uintptr_t)at % size)
 		return 0;
-	switch (place.size) {
+	switch (size) {
 	case 1:
 		return __atomic_load_n((const uint8_t *)at, __ATOMIC_RELAXED);
 	case 4:
@@ -94,7 +96,7 @@ static void read_peer(const struct ofi_stats_header *file, const struct ofi_stat
 		turn = __atomic_load_n(&stats->turn, __ATOMIC_ACQUIRE);
 		memcpy(text, stats, sizeof(*text));
 		for (i = 0; i < OFI_STATS_PEER_FIELDS; i++)
-			now->field[i] = read_field(stats, file->place[i]);
+			now->field[i] = read_field(stats, &file->place[i]);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	} while ((turn % 2 || __atomic_load_n(&stats->turn, __ATOMIC_RELAXED) != turn) && --tries);
 	now->in_flight = 0;

@@ -16,6 +16,9 @@
 #include <rdma/fi_errno.h>
 
 enum { FILES = 8, FILE_STEP = 1 << 28 }; /* one file for each provider that is a plug-in */
+enum { TRIES = 100 };
+
+typedef uint64_t __attribute__((may_alias)) word;
 
 struct reader {
 	struct fid fid;
@@ -26,21 +29,62 @@ struct reader {
 	} files[FILES];
 };
 
+/*
+ * A copy of a record and of what its pointers pointed to. The other process may change its file at
+ * any time, so only the copy is checked and used.
+ */
+struct snapshot {
+	struct ofi_stats stats;
+	uint64_t head, tail;
+};
+
 static const struct ofi_stats_header *header_of(const struct reader *reader, size_t i)
 {
 	return (const struct ofi_stats_header *)reader->files[i].base;
 }
 
-/*
- * Checks an offset in another process's file: values that could lead out of the mapping are never
- * trusted.
- */
-static bool in_file(const struct reader *reader, size_t i, const struct ofi_stats *stats,
-		    int64_t where)
+/* Copies what is so far from a record, unless that leads out of the mapping. */
+static bool copy_pointer(const struct reader *reader, size_t i, const struct ofi_stats *stats,
+			 int64_t where, uint64_t *to)
 {
-	int64_t at = (const char *)stats - reader->files[i].base + where;
+	uint64_t at = (uint64_t)((const char *)stats - reader->files[i].base) + (uint64_t)where;
 
-	return !(at % 8) && at >= 0 && (uint64_t)at <= reader->files[i].size - 8;
+	if (at % 8 || at > reader->files[i].size - 8)
+		return false;
+	*to = __atomic_load_n((const word *)(reader->files[i].base + at), __ATOMIC_ACQUIRE);
+	return true;
+}
+
+static bool copy_record(const struct reader *reader, size_t i, const struct ofi_stats *stats,
+			struct snapshot *copy)
+{
+	const word *from = (const word *)stats;
+	word *to = (word *)&copy->stats;
+	size_t n;
+
+	for (n = 0; n < sizeof(*stats) / sizeof(*to); n++)
+		to[n] = __atomic_load_n(&from[n], __ATOMIC_ACQUIRE);
+	/* The tail is read first: it never passes the head. */
+	return copy_pointer(reader, i, stats, copy->stats.tail, &copy->tail) &&
+	       copy_pointer(reader, i, stats, copy->stats.head, &copy->head);
+}
+
+/*
+ * Returns false if the object is gone or wrong. The head is never a whole round ahead of the mark,
+ * which moves first, so both must be of one time.
+ */
+static bool take_snapshot(const struct reader *reader, size_t i, const struct ofi_stats *stats,
+			  struct snapshot *copy)
+{
+	int tries = TRIES;
+
+	do {
+		if (!copy_record(reader, i, stats, copy))
+			return false;
+	} while (__atomic_load_n(&stats->mark, __ATOMIC_ACQUIRE) != copy->stats.mark && --tries);
+	copy->stats.head = (char *)&copy->head - (char *)&copy->stats;
+	copy->stats.tail = (char *)&copy->tail - (char *)&copy->stats;
+	return copy->stats.id && __atomic_load_n(&stats->id, __ATOMIC_ACQUIRE) == copy->stats.id;
 }
 
 static uint32_t read_small(const struct reader *reader, size_t i)
@@ -81,14 +125,10 @@ static size_t end_of(const struct reader *reader, size_t i, uint32_t object)
 static const struct ofi_stats *record_at(const struct reader *reader, size_t i, uint32_t object)
 {
 	size_t end = end_of(reader, i, object);
-	const struct ofi_stats *stats;
 
 	if (end > OFI_STATS_SLOTS)
 		return NULL;
-	stats = (const struct ofi_stats *)(reader->files[i].base + (end + 1) * OFI_STATS_SLOT) - 1;
-	if (!in_file(reader, i, stats, stats->head) || !in_file(reader, i, stats, stats->tail))
-		return NULL;
-	return stats;
+	return (const struct ofi_stats *)(reader->files[i].base + (end + 1) * OFI_STATS_SLOT) - 1;
 }
 
 /* Makes ids of different files distinct; 0 stays 0. */
@@ -97,7 +137,9 @@ static uint32_t stats_number(size_t i, uint32_t id)
 	return id ? id + (uint32_t)i * FILE_STEP : 0;
 }
 
-static const struct ofi_stats *find_next(const struct reader *reader, uint32_t after, size_t *file)
+/* Finds the object with the smallest number above *number, and stores its number there. */
+static const struct ofi_stats *find_next(const struct reader *reader, uint32_t *number,
+					 size_t *file)
 {
 	const struct ofi_stats *stats, *found = NULL;
 	uint32_t slot, id, best = UINT32_MAX;
@@ -107,12 +149,13 @@ static const struct ofi_stats *find_next(const struct reader *reader, uint32_t a
 		for (slot = 0; slot < slots_used(reader, i); slot++) {
 			stats = record_at(reader, i, slot);
 			id = stats ? __atomic_load_n(&stats->id, __ATOMIC_ACQUIRE) : 0;
-			if (stats_number(i, id) <= after || stats_number(i, id) >= best)
+			if (stats_number(i, id) <= *number || stats_number(i, id) >= best)
 				continue;
 			best = stats_number(i, id);
 			found = stats;
 			*file = i;
 		}
+	*number = best;
 	return found;
 }
 
@@ -120,15 +163,17 @@ static const struct ofi_stats *find_next(const struct reader *reader, uint32_t a
 static uint64_t cq_completed(const struct reader *reader, size_t i, uint32_t cq)
 {
 	const struct ofi_stats *stats;
+	struct snapshot copy;
 	uint64_t sum = 0, posted;
 	uint32_t slot;
 
 	for (slot = 0; slot < slots_used(reader, i); slot++) {
 		stats = record_at(reader, i, slot);
-		if (!stats || stats->cq != cq || !__atomic_load_n(&stats->id, __ATOMIC_ACQUIRE))
+		if (!stats || __atomic_load_n(&stats->cq, __ATOMIC_RELAXED) != cq ||
+		    !take_snapshot(reader, i, stats, &copy))
 			continue;
-		posted = ofi_stats_posted(stats);
-		sum += posted - ofi_stats_outstanding(stats);
+		posted = ofi_stats_posted(&copy.stats);
+		sum += posted - ofi_stats_outstanding(&copy.stats);
 	}
 	return sum;
 }
@@ -152,21 +197,18 @@ static int reader_next(struct fid *fid, uint32_t after, struct fi_stats_object *
 {
 	const struct reader *reader = (const struct reader *)fid;
 	const struct ofi_stats *stats;
-	struct fi_stats_object found;
+	struct snapshot copy;
 	size_t i = 0;
 
 	if (!fid || !object)
 		return -FI_EINVAL;
-	while ((stats = find_next(reader, after, &i))) {
-		found = (struct fi_stats_object){
-			.id = stats_number(i, __atomic_load_n(&stats->id, __ATOMIC_ACQUIRE)),
-		};
-		describe_stats(reader, i, stats, &found);
-		if (found.id > after &&
-		    stats_number(i, __atomic_load_n(&stats->id, __ATOMIC_ACQUIRE)) == found.id) {
-			*object = found;
-			return 1;
-		}
+	while ((stats = find_next(reader, &after, &i))) {
+		if (!take_snapshot(reader, i, stats, &copy) ||
+		    stats_number(i, copy.stats.id) != after)
+			continue;
+		*object = (struct fi_stats_object){ .id = after };
+		describe_stats(reader, i, &copy.stats, object);
+		return 1;
 	}
 	return 0;
 }

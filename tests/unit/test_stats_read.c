@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -235,12 +236,74 @@ static void test_hostile(void **state)
 	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), -FI_EPROTO);
 }
 
+static void toggle_wait(void)
+{
+	int i;
+
+	for (i = 0; i < 10; i++)
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static bool toggle_stop;
+
+/* What another process does to its record while it is read: each state alone is valid, or not. */
+static void *toggle(void *arg)
+{
+	struct ofi_stats *stats = arg;
+
+	while (!__atomic_load_n(&toggle_stop, __ATOMIC_RELAXED)) {
+		__atomic_store_n(&stats->head, INT64_C(0x7f0000000000), __ATOMIC_RELAXED);
+		toggle_wait();
+		__atomic_store_n(&stats->head, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&stats->stride, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&stats->entries, 0, __ATOMIC_RELAXED);
+		toggle_wait();
+		__atomic_store_n(&stats->stride, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&stats->entries, 1, __ATOMIC_RELAXED);
+		toggle_wait();
+	}
+	return NULL;
+}
+
+/* A process that changes its file while it is read cannot make the reader crash. */
+static void test_changing(void **state)
+{
+	struct ofi_stats_header header = {
+		.magic = OFI_STATS_MAGIC,
+		.version = OFI_STATS_VERSION,
+		.slot_size = OFI_STATS_SLOT,
+		.record_size = sizeof(struct ofi_stats),
+		.used = 1,
+	};
+	struct ofi_stats record = { .id = 1, .fclass = FI_CLASS_TX_CTX, .name = "x" };
+	int fd = fake_file(&header, FILE_SIZE, true, &record), i;
+	struct fi_stats_object object;
+	struct fi_ops_stats_process *ops;
+	pthread_t thread;
+	struct fid *fid;
+	char *base;
+
+	(void)state;
+	base = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(base != MAP_FAILED);
+	assert_int_equal(open_reader(&fid, &ops), 0);
+	pthread_create(&thread, NULL, toggle, (struct ofi_stats *)(base + 2 * OFI_STATS_SLOT) - 1);
+	for (i = 0; i < 300000; i++)
+		assert_in_range(ops->next(fid, 0, &object), 0, 1);
+	__atomic_store_n(&toggle_stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	fi_close(fid);
+	munmap(base, FILE_SIZE);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_arguments), cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_objects),	  cmocka_unit_test(test_object_calls),
 		cmocka_unit_test(test_ring),	  cmocka_unit_test(test_wide),
+		cmocka_unit_test(test_changing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
