@@ -4,10 +4,13 @@
  * yielding.
  */
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
@@ -69,12 +72,13 @@ void ofi_wait_fini(struct ofi_wait *wait)
 /*
  * The caller holds locks that the application may ask for while it holds the mutex, or the caller
  * is the application itself. So it must not wait for the mutex. Until the application has asked for
- * the mutex, only our own sleepers hold it, and only briefly.
+ * the mutex, only others that signal hold it, and only briefly.
  */
 static void wait_announce(struct ofi_wait *wait)
 {
 	struct ofi_bell *bell;
 
+	syscall(SYS_futex, &wait->signals, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 	while (pthread_mutex_trylock(&wait->mutex)) {
 		bell = __atomic_load_n(&wait->bell, __ATOMIC_ACQUIRE);
 		if (bell) {
@@ -92,9 +96,9 @@ void ofi_wait_signal(struct ofi_wait *wait)
 	const uint64_t one = 1;
 
 	ofi_lock(&wait->lock);
-	wait->signals++;
 	wait->late = wait->sleepers;
 	__atomic_store_n(&wait->signalled, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&wait->signals, wait->signals + 1, __ATOMIC_RELEASE);
 	/*
 	 * This fails only if the counter is at its limit, and then the descriptor is readable
 	 * anyway.
@@ -174,29 +178,19 @@ static int sleep_fd(struct ofi_wait *wait, int timeout)
 	return ret ? 0 : -FI_ETIMEDOUT;
 }
 
-static int sleep_cond(struct ofi_wait *wait, int timeout)
+/* Does without the mutex, which the application may hold, also around the call that sleeps. */
+static int sleep_word(struct ofi_wait *wait, int timeout)
 {
-	struct timespec until;
-	int err = 0;
+	struct timespec left = { .tv_sec = timeout / 1000,
+				 .tv_nsec = (long)(timeout % 1000) * 1000000 };
+	uint32_t seen = __atomic_load_n(&wait->signals, __ATOMIC_ACQUIRE);
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += timeout / 1000;
-	until.tv_nsec += (long)(timeout % 1000) * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000;
-	}
-
-	pthread_mutex_lock(&wait->mutex);
-	while (!__atomic_load_n(&wait->signalled, __ATOMIC_ACQUIRE) && !err) {
-		if (timeout < 0)
-			err = pthread_cond_wait(&wait->cond, &wait->mutex);
-		else
-			err = pthread_cond_clockwait(&wait->cond, &wait->mutex, CLOCK_MONOTONIC,
-						     &until);
-	}
-	pthread_mutex_unlock(&wait->mutex);
-	return -err;
+	if (__atomic_load_n(&wait->signalled, __ATOMIC_ACQUIRE))
+		return 0;
+	if (!syscall(SYS_futex, &wait->signals, FUTEX_WAIT_PRIVATE, seen,
+		     timeout < 0 ? NULL : &left, NULL, 0))
+		return 0;
+	return errno == EAGAIN ? 0 : -errno;
 }
 
 int ofi_wait_sleep(struct ofi_wait *wait, int timeout)
@@ -209,7 +203,7 @@ int ofi_wait_sleep(struct ofi_wait *wait, int timeout)
 		sched_yield();
 		return timeout ? 0 : -FI_ETIMEDOUT;
 	case FI_WAIT_MUTEX_COND:
-		return sleep_cond(wait, timeout);
+		return sleep_word(wait, timeout);
 	default:
 		return sleep_fd(wait, timeout);
 	}

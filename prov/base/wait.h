@@ -27,8 +27,8 @@ struct ofi_wait {
 	uint32_t ends, ended;
 	/* Signaled since the last clear; atomic, changed with the lock held. */
 	bool signalled;
-	struct ofi_lock lock; /* guards what follows; innermost lock */
-	uint32_t signals;
+	struct ofi_lock lock;  /* guards what follows; innermost lock */
+	uint32_t signals;      /* atomic: with MUTEX_COND our own threads sleep on it */
 	unsigned int sleepers; /* number of waiting calls */
 	unsigned int late;     /* of these, those that have not checked since the last signal */
 };

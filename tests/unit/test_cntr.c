@@ -442,6 +442,26 @@ static void test_wait_sleeps(void **state)
 	close_cntr(cntr);
 }
 
+/* The application may hold its mutex while it waits in the library. */
+static void test_mutex_held(void **state)
+{
+	struct fid_cntr *cntr = open_cntr(FI_WAIT_MUTEX_COND);
+	struct change change = { .cntr = cntr, .fn = fi_cntr_add, .value = 5 };
+	struct fi_mutex_cond pair;
+
+	(void)state;
+	assert_int_equal(fi_control(&cntr->fid, FI_GETWAIT, &pair), 0);
+	pthread_mutex_lock(pair.mutex);
+	alarm(20);
+	assert_int_equal(fi_cntr_wait(cntr, 5, 50), -FI_ETIMEDOUT);
+	begin(&change);
+	assert_int_equal(fi_cntr_wait(cntr, 5, LONG), 0);
+	alarm(0);
+	pthread_mutex_unlock(pair.mutex);
+	pthread_join(change.thread, NULL);
+	close_cntr(cntr);
+}
+
 /* Where nobody would signal, sleeping is never safe. */
 static void test_trywait_deaf(void **state)
 {
@@ -472,7 +492,7 @@ int main(void)
 		cmocka_unit_test(test_many_waiters), cmocka_unit_test(test_source),
 		cmocka_unit_test(test_source_wakes), cmocka_unit_test(test_trywait),
 		cmocka_unit_test(test_trywait_deaf), cmocka_unit_test(test_trywait_and_wait),
-		cmocka_unit_test(test_wait_sleeps),
+		cmocka_unit_test(test_wait_sleeps),  cmocka_unit_test(test_mutex_held),
 	};
 
 	return cmocka_run_group_tests_name("cntr", tests, NULL, NULL);

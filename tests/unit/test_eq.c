@@ -341,6 +341,28 @@ static void waiting_wakes(void **state)
 	}
 }
 
+/* The application may hold its mutex while it waits in the library. */
+static void waiting_takes_no_mutex(void **state)
+{
+	struct fid_eq *eq = open_eq(FI_WAIT_MUTEX_COND, 0, FI_VERSION(1, 17));
+	struct fi_mutex_cond pair;
+	pthread_t thread;
+	uint32_t event;
+	char buf[64];
+
+	(void)state;
+	assert_int_equal(fi_control(&eq->fid, FI_GETWAIT, &pair), 0);
+	pthread_mutex_lock(pair.mutex);
+	alarm(20);
+	assert_int_equal(fi_eq_sread(eq, &event, buf, sizeof(buf), 50, 0), -FI_EAGAIN);
+	pthread_create(&thread, NULL, post_soon, eq);
+	assert_true(fi_eq_sread(eq, &event, buf, sizeof(buf), 10000, 0) >= 0);
+	alarm(0);
+	pthread_mutex_unlock(pair.mutex);
+	pthread_join(thread, NULL);
+	close_eq(eq);
+}
+
 static void the_descriptor_says_if_there_is_something(void **state)
 {
 	struct fid_eq *eq = open_eq(FI_WAIT_FD, 0, FI_VERSION(1, 17));
@@ -536,6 +558,7 @@ int main(void)
 		cmocka_unit_test(a_bound_queue_stays),
 		cmocka_unit_test(waiting_times_out),
 		cmocka_unit_test(waiting_wakes),
+		cmocka_unit_test(waiting_takes_no_mutex),
 		cmocka_unit_test(the_descriptor_says_if_there_is_something),
 		cmocka_unit_test(nothing_is_lost_between_threads),
 		cmocka_unit_test(strerror_needs_no_buffer),
