@@ -374,6 +374,14 @@ static struct ofi_eq_item *first_err(const struct ofi_eq *eq)
 	return NULL;
 }
 
+/* Returns the size of the entry that the application was compiled with. */
+static ssize_t err_size(const struct ofi_eq *eq)
+{
+	if (FI_VERSION_GE(eq->api_version, FI_VERSION(1, 5)))
+		return sizeof(struct fi_eq_err_entry);
+	return offsetof(struct fi_eq_err_entry, err_data_size);
+}
+
 static ssize_t readerr_locked(struct ofi_eq *eq, struct fi_eq_err_entry *buf, bool peek,
 			      struct ofi_eq_item **done)
 {
@@ -387,7 +395,7 @@ static ssize_t readerr_locked(struct ofi_eq *eq, struct fi_eq_err_entry *buf, bo
 		if (!eq->overrun || !TAILQ_EMPTY(&eq->items))
 			return -FI_EAGAIN;
 		copy_err(eq, &overrun, buf);
-		return sizeof(*buf);
+		return err_size(eq);
 	}
 	if (copy_err(eq, item, buf) && !peek)
 		eq->last_err = item;
@@ -396,7 +404,7 @@ static ssize_t readerr_locked(struct ofi_eq *eq, struct fi_eq_err_entry *buf, bo
 		if (eq->last_err != item)
 			*done = item;
 	}
-	return sizeof(*buf);
+	return err_size(eq);
 }
 
 static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf, uint64_t flags)
