@@ -278,12 +278,13 @@ static struct fi_ops reader_ops = {
 static int take_file(struct reader *reader, int fd)
 {
 	const struct ofi_stats_header *header;
+	int seals = fcntl(fd, F_GET_SEALS); /* -1 if the file cannot have any */
 	struct stat st;
 	void *base;
 
 	if (fstat(fd, &st))
 		return -errno;
-	if (!(fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK) || st.st_size < (off_t)OFI_STATS_SIZE)
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || st.st_size < (off_t)OFI_STATS_SIZE)
 		return -FI_EINVAL;
 	base = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED)
@@ -310,7 +311,8 @@ static int try_descriptor(struct reader *reader, int dir, const char *name)
 
 	if (len < (ssize_t)sizeof(prefix) - 1 || memcmp(target, prefix, sizeof(prefix) - 1))
 		return 0;
-	fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	/* Another kind of file may have this name: a FIFO would wait for a writer. */
+	fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return -errno;
 	ret = take_file(reader, fd);

@@ -4,9 +4,12 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "prov/base/stats.h"
 #include "src/stats_read.h"
@@ -236,6 +239,67 @@ static void test_hostile(void **state)
 	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), -FI_EPROTO);
 }
 
+/* The descriptor that has the name of statistics though it is something else, or -1. */
+static int posing = -1;
+
+static ssize_t fake_link(int dir, const char *name, char *target, size_t len)
+{
+	static const char text[] = "/memfd:" OFI_STATS_FILE;
+
+	if (posing < 0 || atoi(name) != posing)
+		return syscall(SYS_readlinkat, dir, name, target, len);
+	assert_true(len >= sizeof(text) - 1);
+	memcpy(target, text, sizeof(text) - 1);
+	return sizeof(text) - 1;
+}
+
+/* They take the place of the C library's. */
+ssize_t readlinkat(int dir, const char *name, char *target, size_t len)
+{
+	return fake_link(dir, name, target, len);
+}
+
+ssize_t __readlinkat_chk(int dir, const char *name, char *target, size_t len, size_t room);
+ssize_t __readlinkat_chk(int dir, const char *name, char *target, size_t len, size_t room)
+{
+	assert_true(len <= room);
+	return fake_link(dir, name, target, len);
+}
+
+/* A FIFO without a writer, and a file that looks right but cannot be sealed. */
+static void test_posing(void **state)
+{
+	const struct ofi_stats_header header = {
+		.magic = OFI_STATS_MAGIC,
+		.version = OFI_STATS_VERSION,
+		.slot_size = OFI_STATS_SLOT,
+		.record_size = sizeof(struct ofi_stats),
+	};
+	struct fi_ops_stats_process *ops;
+	struct fid *fid;
+	char path[] = "/tmp/weft-fifo-XXXXXX";
+	FILE *file;
+
+	(void)state;
+	close(mkstemp(path));
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	posing = open(path, O_RDONLY | O_NONBLOCK);
+	unlink(path);
+	alarm(20);
+	assert_int_equal(open_reader(&fid, &ops), -FI_EINVAL);
+	alarm(0);
+	close(posing);
+	file = tmpfile();
+	assert_non_null(file);
+	posing = fileno(file);
+	assert_int_equal(ftruncate(posing, FILE_SIZE), 0);
+	assert_int_equal(pwrite(posing, &header, sizeof(header), 0), sizeof(header));
+	assert_int_equal(open_reader(&fid, &ops), -FI_EINVAL);
+	posing = -1;
+	fclose(file);
+}
+
 static void toggle_wait(void)
 {
 	int i;
@@ -303,7 +367,7 @@ int main(void)
 		cmocka_unit_test(test_arguments), cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_objects),	  cmocka_unit_test(test_object_calls),
 		cmocka_unit_test(test_ring),	  cmocka_unit_test(test_wide),
-		cmocka_unit_test(test_changing),
+		cmocka_unit_test(test_changing),  cmocka_unit_test(test_posing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
