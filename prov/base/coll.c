@@ -486,7 +486,8 @@ int ofi_coll_query(enum fi_collective_op kind, struct fi_collective_attr *attr, 
 		return -FI_EINVAL;
 	if (flags)
 		return -FI_EBADFLAGS;
-	ret = check_type(kind, attr->datatype, attr->op);
+	/* Kinds that do not reduce have no arithmetic, whatever the attribute says. */
+	ret = check_type(kind, attr->datatype, is_reduction(kind) ? attr->op : FI_NOOP);
 	if (ret)
 		return ret;
 	if (ofi_coll_sliced(kind))

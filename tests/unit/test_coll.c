@@ -403,6 +403,7 @@ static void joins_that_are_given_up(void **state)
 static void queries(void **state)
 {
 	struct fi_collective_attr attr = { .op = FI_SUM, .datatype = FI_DOUBLE };
+	enum fi_collective_op kind;
 
 	(void)state;
 	assert_int_equal(ofi_coll_query(FI_ALLREDUCE, NULL, 0, 4096), -FI_EINVAL);
@@ -411,7 +412,11 @@ static void queries(void **state)
 	assert_int_equal(attr.datatype_attr.count, 256);
 	assert_int_equal(attr.datatype_attr.size, 8);
 	assert_int_equal(attr.max_members, OFI_COLL_MEMBERS_MAX);
-	assert_int_equal(ofi_coll_query(FI_BROADCAST, &attr, 0, 4096), -FI_EOPNOTSUPP);
+	for (kind = FI_BARRIER + 1; kind <= FI_GATHER; kind++)
+		for (attr.op = FI_MIN; attr.op <= FI_MSWAP; attr.op++)
+			if (kind == FI_BROADCAST || kind == FI_ALLTOALL || kind == FI_ALLGATHER ||
+			    kind == FI_SCATTER || kind == FI_GATHER)
+				assert_int_equal(ofi_coll_query(kind, &attr, 0, 4096), 0);
 	attr.op = FI_BOR;
 	assert_int_equal(ofi_coll_query(FI_REDUCE, &attr, 0, 4096), -FI_EOPNOTSUPP);
 	attr.op = FI_DIFF; /* whose result hangs on the order of the members */
@@ -421,6 +426,7 @@ static void queries(void **state)
 	assert_int_equal(ofi_coll_query(FI_GATHER, &attr, 0, (size_t)1 << 30), 0);
 	assert_int_equal(attr.datatype_attr.count, (1 << 29) / 8 / OFI_COLL_MEMBERS_MAX);
 	attr.datatype = FI_VOID;
+	assert_int_equal(ofi_coll_query(FI_GATHER, &attr, 0, 4096), -FI_EOPNOTSUPP);
 	assert_int_equal(ofi_coll_query(FI_BARRIER, &attr, 0, 4096), 0);
 }
 
