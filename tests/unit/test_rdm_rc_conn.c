@@ -293,6 +293,7 @@ static void a_packet_goes_inline_or_by_a_bounce_buffer(void **state)
 	SLIST_INSERT_HEAD(&rc.tx_bufs.free, &bounce, link);
 	post_err = 0;
 	rc.inline_max = 256;
+	rc.packet.max_sge = 3;
 	assert_int_equal(send_list(ops, &rc_peer.rdm), 0);
 	assert_true(send_flags & IBV_SEND_INLINE);
 	assert_int_equal(sent_len, 104);
@@ -317,6 +318,34 @@ static void a_packet_goes_inline_or_by_a_bounce_buffer(void **state)
 	assert_int_equal(send_list(ops, &rc_peer.rdm), -FI_EAGAIN);
 	assert_ptr_equal(SLIST_FIRST(&rc.tx_bufs.free), &bounce);
 	assert_int_equal(conn->head, 3);
+	conn->qp = conn->sq = NULL;
+	vrb_rc_conn_free(conn);
+}
+
+/* The device takes a header and one buffer at once. */
+static void a_packet_of_many_buffers_is_copied(void **state)
+{
+	struct fi_ep_attr attr = { 0 };
+	const struct fi_info info = { .ep_attr = &attr };
+	struct ibv_context context = { .ops.post_send = post_send };
+	struct ibv_qp qp = { .context = &context };
+	static struct vrb_rc_peer rc_peer;
+	struct vrb_rc_conn *conn = vrb_rc_conn_new(&rc.rdm);
+	uint8_t bytes[sizeof(sent)];
+	struct vrb_rdm_buf bounce = { .out.data = bytes };
+
+	(void)state;
+	rc_peer = (struct vrb_rc_peer){ .rdm.ep = &rc.rdm, .conn = conn };
+	conn->qp = conn->sq = &qp;
+	SLIST_INSERT_HEAD(&rc.tx_bufs.free, &bounce, link);
+	post_err = 0;
+	rc.inline_max = 256;
+	rc.packet.max_sge = 2;
+	assert_int_equal(send_list(vrb_rdm_rc(&domain, &info).ops, &rc_peer.rdm), 0);
+	assert_false(send_flags & IBV_SEND_INLINE);
+	assert_int_equal(sent_len, 104);
+	assert_memory_equal(sent + 100, "cdef", 4);
+	assert_ptr_equal(conn->slots[0].bounce, &bounce);
 	conn->qp = conn->sq = NULL;
 	vrb_rc_conn_free(conn);
 }
@@ -380,6 +409,7 @@ int main(void)
 						begin, end),
 		cmocka_unit_test_setup_teardown(a_packet_goes_inline_or_by_a_bounce_buffer, begin,
 						end),
+		cmocka_unit_test_setup_teardown(a_packet_of_many_buffers_is_copied, begin, end),
 		cmocka_unit_test_setup_teardown(grows_with_its_peers, begin, end),
 		cmocka_unit_test_setup_teardown(has_room_for_500_on_a_small_device, begin, end),
 		cmocka_unit_test_setup_teardown(shares_what_does_not_grow, begin, end),

@@ -436,6 +436,27 @@ static void test_rdm(void **state)
 	assert_int_equal(info->domain_attr->data_progress, FI_PROGRESS_AUTO);
 }
 
+/* What keeps the device from reliable datagrams; "" if nothing does. */
+static const char *rdm_lacks(const char *name)
+{
+	static struct ofi_miss why;
+
+	return vrb_rdm_fits(&dev, name, &why) ? "" : why.has;
+}
+
+/* Of all transports, connections only need what datagrams can do without. */
+static void test_rdm_segments(void **state)
+{
+	(void)state;
+	dev.attr.max_sge = 4;
+	assert_string_equal(rdm_lacks(NULL), "");
+	dev.attr.max_sge = 1;
+	assert_non_null(strstr(rdm_lacks(NULL), "1 segment in a work request (max_sge)"));
+	assert_string_equal(rdm_lacks("verbs;ofi_rxd"), "");
+	vrb_params.rdm_transport = "ud";
+	assert_string_equal(rdm_lacks(NULL), "");
+}
+
 /* Address vectors take user ids; endpoints without one have no use for them. */
 static void test_user_ids(void **state)
 {
@@ -507,8 +528,8 @@ int main(void)
 		TEST(test_inline_maximum), TEST(test_usable),	   TEST(test_nic),
 		TEST(test_link),	   TEST(test_trigger),	   TEST(test_shared),
 		TEST(test_multi),	   TEST(test_addresses),   TEST(test_rdm),
-		TEST(test_user_ids),	   TEST(test_groups),	   TEST(test_asked_data),
-		TEST(test_no_delivery),
+		TEST(test_rdm_segments),   TEST(test_user_ids),	   TEST(test_groups),
+		TEST(test_asked_data),	   TEST(test_no_delivery),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,28 +70,42 @@ static bool is_rxd(const char *name)
 	return name && strcasestr(name, ";ofi_rxd");
 }
 
+static bool uses_ud(const char *name)
+{
+	return is_rxd(name) || vrb_rdm_transport_is("ud") || vrb_rdm_transport_is("auto");
+}
+
+/* Datagrams need one segment; each connection has a queue pair of its own otherwise. */
+static bool sges_fit(const struct vrb_device *dev, const char *name, struct ofi_miss *why)
+{
+	if (uses_ud(name) || dev->attr.max_sge >= VRB_RDM_SGE_MIN)
+		return true;
+	snprintf(why->has, sizeof(why->has),
+		 "%d segment in a work request (max_sge), connections need %d; "
+		 "set FI_VERBS_RDM_TRANSPORT=ud",
+		 dev->attr.max_sge, VRB_RDM_SGE_MIN);
+	return false;
+}
+
 /*
  * All peers share one receive queue. The connection manager of iWARP establishes a connection
  * before the passive side has sent what the two sides must agree on.
  */
 bool vrb_rdm_fits(const struct vrb_device *dev, const char *name, struct ofi_miss *why)
 {
-	int ud_err = is_rxd(name) ? dev->ud_err : 0;
-
-	if (!dev->rc_err && !ud_err && dev->transport != IBV_TRANSPORT_IWARP &&
-	    dev->attr.max_srq > 0)
-		return true;
 	why->attr = "ep_attr->type";
 	snprintf(why->asked, sizeof(why->asked), "FI_EP_RDM");
 	if (dev->rc_err)
 		snprintf(why->has, sizeof(why->has), "no RC queue pair: %s", strerror(dev->rc_err));
 	else if (dev->transport == IBV_TRANSPORT_IWARP)
 		snprintf(why->has, sizeof(why->has), "iWARP; use FI_EP_MSG");
-	else if (ud_err)
-		snprintf(why->has, sizeof(why->has), "no UD queue pair: %s", strerror(ud_err));
-	else
+	else if (is_rxd(name) && dev->ud_err)
+		snprintf(why->has, sizeof(why->has), "no UD queue pair: %s", strerror(dev->ud_err));
+	else if (dev->attr.max_srq <= 0)
 		snprintf(why->has, sizeof(why->has),
 			 "no shared receive queues (max_srq 0); use FI_EP_MSG");
+	else
+		return sges_fit(dev, name, why);
 	return false;
 }
 

@@ -6,6 +6,8 @@
 #include "prov/base/attr.h"
 #include "device.h"
 
+#define VRB_RDM_SGE_MIN 2 /* a message's header and payload, on a connection's queue pair */
+
 /* Like vrb_info_msg(), for FI_EP_RDM. Returns NULL when out of memory. */
 struct fi_info *vrb_info_rdm(const struct vrb_device *dev, const struct vrb_port *port);
 

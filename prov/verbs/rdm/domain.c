@@ -17,6 +17,7 @@
 #include "rc.h"
 #include "prov/verbs/queue/ah.h"
 #include "prov/verbs/queue/cntr.h"
+#include "prov/verbs/discovery/info_rdm.h"
 #include "prov/verbs/provider/domain.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/msg/stx.h"
@@ -43,7 +44,8 @@ static int set_transport(struct vrb_domain *domain)
 
 	domain->ud = domain->unordered || vrb_rdm_wants_ud(domain->base.info);
 	domain->shares = domain->fabric->kind->sizes->shm;
-	domain->grows = !domain->unordered && vrb_rdm_transport_is("auto");
+	domain->grows = !domain->unordered && vrb_rdm_transport_is("auto") &&
+			domain->attr.max_sge >= VRB_RDM_SGE_MIN;
 	ofi_lock_init(&domain->paths_lock);
 	if (domain->ud)
 		vrb_mr_table_open(&domain->table);

@@ -125,6 +125,9 @@ static void set_templates(struct ofi_rdm_ep *ep)
 			.num_sge = 2,
 		};
 	}
+	vrb_rc(ep)->packet.max_sge = vrb_rc_domain(ep)->attr.max_sge;
+	if (vrb_rc(ep)->packet.max_sge > 1 + OFI_RDM_PROTO_IOV)
+		vrb_rc(ep)->packet.max_sge = 1 + OFI_RDM_PROTO_IOV;
 	vrb_rc(ep)->packet.wr = (struct ibv_send_wr){
 		.opcode = IBV_WR_SEND,
 		.sg_list = vrb_rc(ep)->packet.sge,

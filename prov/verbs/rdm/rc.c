@@ -124,9 +124,19 @@ static int send_bounced(struct ofi_rdm_peer *peer, const void *hdr, size_t hdr_l
 }
 
 /*
- * Sends inline if the packet fits, else from a bounce buffer. Inline data is read by the processor,
- * so what may be device memory is not sent inline.
+ * Inline data is read by the processor, so what may be device memory is not sent inline. On true
+ * the segments of the payload are set.
  */
+static bool goes_inline(const struct ofi_rdm_ep *ep, struct vrb_rdm_packet *packet, size_t hdr_len,
+			const struct iovec *iov, size_t offset, size_t len)
+{
+	if (ep->hmem || hdr_len + len > vrb_rc(ep)->inline_max + sizeof(struct ofi_rdm_wire_fast))
+		return false;
+	packet->wr.num_sge = 1 + gather_sge(&packet->sge[1], iov, offset, len);
+	return packet->wr.num_sge <= packet->max_sge;
+}
+
+/* Sends inline if the packet fits, else from a bounce buffer. */
 static int rc_send(struct ofi_rdm_proto_peer *proto_peer, const void *hdr, size_t hdr_len,
 		   const struct iovec *iov, size_t offset, size_t len,
 		   struct ofi_rdm_proto_out *out)
@@ -135,11 +145,9 @@ static int rc_send(struct ofi_rdm_proto_peer *proto_peer, const void *hdr, size_
 	uint64_t flags = slot_kind(VRB_RDM_PACKET) | (out ? 0 : OFI_RDM_SILENT);
 	struct vrb_rdm_packet *packet = &vrb_rc(peer->ep)->packet;
 
-	if (peer->ep->hmem ||
-	    hdr_len + len > vrb_rc(peer->ep)->inline_max + sizeof(struct ofi_rdm_wire_fast))
+	if (!goes_inline(peer->ep, packet, hdr_len, iov, offset, len))
 		return send_bounced(peer, hdr, hdr_len, iov, offset, len, flags, out);
 	packet->sge[0] = (struct ibv_sge){ .addr = (uintptr_t)hdr, .length = (uint32_t)hdr_len };
-	packet->wr.num_sge = 1 + gather_sge(&packet->sge[1], iov, offset, len);
 	packet->wr.send_flags = IBV_SEND_INLINE;
 	return retry(peer,
 		     vrb_rc_conn_post(vrb_rc_peer(peer)->conn, &packet->wr, flags, out, NULL));

@@ -222,15 +222,14 @@ int vrb_rc_conn_create_qp(struct vrb_rc_conn *conn)
 		.qp_type = IBV_QPT_RC,
 		.cap = {
 			.max_send_wr = room_of(ep, conn->size),
-			.max_send_sge = 1 + OFI_RDM_PROTO_IOV,
-			.max_inline_data = ep->info->tx_attr->inject_size,
+			.max_send_sge = (uint32_t)vrb_rc(ep)->packet.max_sge,
+			.max_inline_data = (uint32_t)(vrb_rc(ep)->inline_max +
+						      sizeof(struct ofi_rdm_wire_fast)),
 		},
 	};
 
 	if (vrb_rc(ep)->ud)
 		return create_ud(conn);
-	attr.cap.max_inline_data =
-		vrb_rc(ep)->inline_max + (uint32_t)sizeof(struct ofi_rdm_wire_fast);
 	conn->qp = ibv_create_qp(vrb_rc_domain(ep)->pd, &attr);
 	if (!conn->qp)
 		return conn_failed("ibv_create_qp", errno);

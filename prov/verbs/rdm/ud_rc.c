@@ -191,7 +191,7 @@ static struct ibv_qp *create_qp(struct vrb_ud_conn *ud)
 		.srq = rc->ud->rcs.srq,
 		.qp_type = IBV_QPT_RC,
 		.cap = { .max_send_wr = room_of(ud),
-			 .max_send_sge = 1 + OFI_RDM_PROTO_IOV,
+			 .max_send_sge = (uint32_t)rc->packet.max_sge,
 			 .max_inline_data =
 				 (uint32_t)(rc->inline_max + sizeof(struct ofi_rdm_wire_fast)) },
 	};
