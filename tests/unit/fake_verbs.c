@@ -504,8 +504,7 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 
 void fake_queue_init(struct fake_queue *queue, unsigned int room)
 {
-	queue->posts = calloc(room, sizeof(*queue->posts));
-	queue->room = room;
+	*queue = (struct fake_queue){ .posts = calloc(room, sizeof(*queue->posts)), .room = room };
 }
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
@@ -515,6 +514,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	if (!qp)
 		return NULL;
 	qp->init = *init;
+	init->cap.max_inline_data -= fake.ungranted;
 	qp->ibv.context = pd->context;
 	qp->ibv.pd = pd;
 	qp->ibv.qp_context = init->qp_context;

@@ -88,8 +88,9 @@ struct fake_device {
 	 * test adds.
 	 */
 	char ends[128];
-	bool forgets;	/* ibv_destroy_qp discards the QP's completions, like mlx5 */
-	uint8_t timers; /* timer values left by rdma_init_qp_attr */
+	bool forgets;	    /* ibv_destroy_qp discards the QP's completions, like mlx5 */
+	uint32_t ungranted; /* inline data that queue pairs have less than asked for */
+	uint8_t timers;	    /* timer values left by rdma_init_qp_attr */
 	/* The call number fail_at, counted by calls from 1, fails with fail_errno. */
 	unsigned int calls, fail_at;
 	int fail_errno;

@@ -334,6 +334,8 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	errno = attr->qp_type == IBV_QPT_UD ? device->no_ud_errno : device->no_rc_errno;
 	if (errno)
 		return NULL;
+	if (device->grants_less)
+		attr->cap.max_inline_data = device->max_inline;
 	if (attr->cap.max_inline_data > device->max_inline) {
 		errno = EINVAL;
 		return NULL;

@@ -6,6 +6,7 @@
 #ifndef MOCK_DEVICE_H
 #define MOCK_DEVICE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
@@ -21,6 +22,7 @@ struct mock_device {
 	unsigned gid_count;
 	struct ibv_gid_entry gid[MOCK_GIDS];
 	uint32_t max_inline;
+	bool grants_less;		       /* refuses no inline data, and reports max_inline */
 	unsigned opens, closes, qps, cqs, pds; /* numbers of objects created */
 	/* Number of contexts, PDs, CQs and QPs that are not destroyed. */
 	int alive;

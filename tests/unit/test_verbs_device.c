@@ -142,6 +142,22 @@ static void test_tiny(void **state)
 	assert_int_equal(take()->max_inline, 0);
 }
 
+static void test_granted_inline(void **state)
+{
+	struct mock_device *device = roce("granted0");
+
+	(void)state;
+	device->grants_less = true;
+	device->max_inline = 0;
+	assert_int_equal(take()->max_inline, 0);
+	mock_reset();
+	device = roce("granted64");
+	device->grants_less = true;
+	device->max_inline = 64;
+	assert_int_equal(take()->max_inline, 64);
+	assert_in_range(device->qps, 1, 4);
+}
+
 static void test_pinned_gid(void **state)
 {
 	(void)state;
@@ -335,10 +351,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_no_device),  TEST(test_list_shortage), TEST(test_roce),
-		TEST(test_probe_once), TEST(test_tiny),		 TEST(test_pinned_gid),
-		TEST(test_iface),      TEST(test_device_name),	 TEST(test_infiniband),
-		TEST(test_iwarp),      TEST(test_permission),	 TEST(test_failures),
-		TEST(test_getifaddrs), TEST(test_sysfs),	 TEST(test_open),
+		TEST(test_probe_once), TEST(test_tiny),		 TEST(test_granted_inline),
+		TEST(test_pinned_gid), TEST(test_iface),	 TEST(test_device_name),
+		TEST(test_infiniband), TEST(test_iwarp),	 TEST(test_permission),
+		TEST(test_failures),   TEST(test_getifaddrs),	 TEST(test_sysfs),
+		TEST(test_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

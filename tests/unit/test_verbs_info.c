@@ -457,6 +457,17 @@ static void test_rdm_segments(void **state)
 	assert_string_equal(rdm_lacks(NULL), "");
 }
 
+static void test_rdm_inline(void **state)
+{
+	(void)state;
+	dev.max_inline = 16;
+	assert_string_equal(rdm_lacks(NULL), "");
+	dev.max_inline = 15;
+	assert_non_null(strstr(rdm_lacks(NULL), "15 B of inline data"));
+	vrb_params.rdm_transport = "auto";
+	assert_string_equal(rdm_lacks(NULL), "");
+}
+
 /* Address vectors take user ids; endpoints without one have no use for them. */
 static void test_user_ids(void **state)
 {
@@ -528,8 +539,8 @@ int main(void)
 		TEST(test_inline_maximum), TEST(test_usable),	   TEST(test_nic),
 		TEST(test_link),	   TEST(test_trigger),	   TEST(test_shared),
 		TEST(test_multi),	   TEST(test_addresses),   TEST(test_rdm),
-		TEST(test_rdm_segments),   TEST(test_user_ids),	   TEST(test_groups),
-		TEST(test_asked_data),	   TEST(test_no_delivery),
+		TEST(test_rdm_segments),   TEST(test_rdm_inline),  TEST(test_user_ids),
+		TEST(test_groups),	   TEST(test_asked_data),  TEST(test_no_delivery),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

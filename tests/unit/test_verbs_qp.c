@@ -3,9 +3,11 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <string.h>
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/msg/ep_event.h"
 #include "prov/verbs/queue/qp.h"
+#include "capture.h"
 #include "verbs_rig.h"
 
 #define ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE)
@@ -35,6 +37,20 @@ static void test_create(void **state)
 	assert_int_equal(qp->ibv.state, IBV_QPS_INIT);
 	assert_int_equal(qp->attr.qp_access_flags, ACCESS | IBV_ACCESS_REMOTE_ATOMIC);
 	assert_int_equal(qp->attr.port_num, 1);
+}
+
+static void test_inline(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_open_ep(rig);
+	fake.ungranted = 1;
+	capture_start();
+	assert_int_equal(fi_enable(rig->ep), -FI_EOPNOTSUPP);
+	assert_non_null(strstr(capture_stop(), "takes 63 bytes of inline data, not 64"));
+	assert_int_equal(fake.qps, 0);
+	fake.ungranted = 0;
+	assert_int_equal(fi_enable(rig->ep), 0);
 }
 
 static void test_no_atomics(void **state)
@@ -142,9 +158,9 @@ static void test_flush(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_create),	      RIG_TEST(test_no_atomics), RIG_TEST(test_port),
-		RIG_TEST(test_timers),	      RIG_TEST(test_rnr_timer),	 RIG_TEST(test_flush),
-		RIG_TEST(test_connect_fails),
+		RIG_TEST(test_create), RIG_TEST(test_inline),	     RIG_TEST(test_no_atomics),
+		RIG_TEST(test_port),   RIG_TEST(test_timers),	     RIG_TEST(test_rnr_timer),
+		RIG_TEST(test_flush),  RIG_TEST(test_connect_fails),
 	};
 
 	return cmocka_run_group_tests_name("verbs_qp", tests, NULL, NULL);

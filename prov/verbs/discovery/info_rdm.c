@@ -12,6 +12,7 @@
 #include "prov/rdm/av_key.h"
 #include "prov/rdm/proto.h"
 #include "prov/rdm/sep.h"
+#include "prov/rdm/wire.h"
 
 /* Variants of FI_DIRECTED_RECV and FI_MULTI_RECV, for programs that ask for them. */
 #define MODIFIED_RECV (FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV | FI_TAGGED_MULTI_RECV)
@@ -75,15 +76,25 @@ static bool uses_ud(const char *name)
 	return is_rxd(name) || vrb_rdm_transport_is("ud") || vrb_rdm_transport_is("auto");
 }
 
-/* Datagrams need one segment; each connection has a queue pair of its own otherwise. */
-static bool sges_fit(const struct vrb_device *dev, const char *name, struct ofi_miss *why)
+/*
+ * Datagrams need one segment and no inline data. Connections send small messages inline, from a
+ * header and a buffer.
+ */
+static bool connections_fit(const struct vrb_device *dev, const char *name, struct ofi_miss *why)
 {
-	if (uses_ud(name) || dev->attr.max_sge >= VRB_RDM_SGE_MIN)
+	const uint32_t header = sizeof(struct ofi_rdm_wire_fast);
+
+	if (uses_ud(name) || (dev->attr.max_sge >= VRB_RDM_SGE_MIN && dev->max_inline >= header))
 		return true;
-	snprintf(why->has, sizeof(why->has),
-		 "%d segment in a work request (max_sge), connections need %d; "
-		 "set FI_VERBS_RDM_TRANSPORT=ud",
-		 dev->attr.max_sge, VRB_RDM_SGE_MIN);
+	if (dev->max_inline < header)
+		snprintf(why->has, sizeof(why->has),
+			 "%u B of inline data, connections need %u; set FI_VERBS_RDM_TRANSPORT=ud",
+			 dev->max_inline, header);
+	else
+		snprintf(why->has, sizeof(why->has),
+			 "%d segment in a work request (max_sge), connections need %d; "
+			 "set FI_VERBS_RDM_TRANSPORT=ud",
+			 dev->attr.max_sge, VRB_RDM_SGE_MIN);
 	return false;
 }
 
@@ -105,7 +116,7 @@ bool vrb_rdm_fits(const struct vrb_device *dev, const char *name, struct ofi_mis
 		snprintf(why->has, sizeof(why->has),
 			 "no shared receive queues (max_srq 0); use FI_EP_MSG");
 	else
-		return sges_fit(dev, name, why);
+		return connections_fit(dev, name, why);
 	return false;
 }
 

@@ -32,7 +32,7 @@ static SLIST_HEAD(, limit) limits = SLIST_HEAD_INITIALIZER(limits);
 /* Guards limits, held while probing. */
 static pthread_mutex_t limits_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Returns 0 and the limit of the queue pair, or errno. */
+/* Returns 0 and what the device grants, which may be less than `want`; or errno. */
 static int try_qp(const struct probe *probe, uint32_t want, uint32_t *got)
 {
 	struct ibv_qp_init_attr attr = {
@@ -50,14 +50,15 @@ static int try_qp(const struct probe *probe, uint32_t want, uint32_t *got)
 	qp = ibv_create_qp(probe->pd, &attr);
 	if (!qp)
 		return errno ? errno : EINVAL;
-	*got = attr.cap.max_inline_data > want ? attr.cap.max_inline_data : want;
+	*got = attr.cap.max_inline_data;
 	ibv_destroy_qp(qp);
 	return 0;
 }
 
 /*
  * If a queue pair without inline data could be created, an error means that the size was refused.
- * It may also be caused by a lack of resources, so that result is used but not cached.
+ * It may also be caused by a lack of resources, so that result is used but not cached. Some devices
+ * refuse nothing but grant less: that is their limit.
  */
 static int inline_search(struct probe *probe, uint32_t *max)
 {
@@ -74,8 +75,10 @@ static int inline_search(struct probe *probe, uint32_t *max)
 		err = try_qp(probe, middle, &got);
 		if (err)
 			high = middle;
-		else
+		else if (got > low)
 			low = got;
+		if (!err && got < middle)
+			break;
 		if (err == ENOMEM || err == EMFILE || err == EAGAIN)
 			probe->keep = false;
 	}

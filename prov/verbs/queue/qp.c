@@ -97,6 +97,21 @@ static bool has_spill(struct vrb_ep *ep)
 	return vrb_ep_is_dgram(ep) && !vrb_dgram_of(ep)->prefix;
 }
 
+struct ibv_qp *vrb_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	uint32_t wanted = attr->cap.max_inline_data;
+	struct ibv_qp *qp = ibv_create_qp(pd, attr);
+
+	if (!qp || attr->cap.max_inline_data >= wanted)
+		return qp;
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL,
+		       "a queue pair of %s takes %u bytes of inline data, not %u\n",
+		       ibv_get_device_name(pd->context->device), attr->cap.max_inline_data, wanted);
+	ibv_destroy_qp(qp);
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
 int vrb_qp_create(struct vrb_ep *ep)
 {
 	const struct fi_info *info = ep->info;
@@ -121,7 +136,7 @@ int vrb_qp_create(struct vrb_ep *ep)
 		attr.cap.max_recv_wr = info->rx_attr->size;
 		attr.cap.max_recv_sge = info->rx_attr->iov_limit + has_spill(ep);
 	}
-	ep->qp = ibv_create_qp(ep->domain->pd, &attr);
+	ep->qp = vrb_qp_new(ep->domain->pd, &attr);
 	if (!ep->qp)
 		return qp_failed(ep, "fi_enable:", "ibv_create_qp", errno);
 	__atomic_store_n(&ep->qp_num, ep->qp->qp_num, __ATOMIC_RELAXED);

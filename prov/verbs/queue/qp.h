@@ -4,12 +4,20 @@
 #define VRB_QP_H
 
 struct fi_info;
+struct ibv_pd;
+struct ibv_qp;
 struct ibv_qp_attr;
+struct ibv_qp_init_attr;
 struct rdma_cm_id;
 struct vrb_dgram;
 struct vrb_domain;
 struct vrb_ep;
 
+/*
+ * Like ibv_create_qp(), but returns NULL with EOPNOTSUPP if the device grants less inline data than
+ * asked for: what is posted inline would be lost.
+ */
+struct ibv_qp *vrb_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 /* Creates a queue pair in INIT, so that receives can be posted; one for datagrams in RTS. */
 int vrb_qp_create(struct vrb_ep *ep);
 void vrb_qp_destroy(struct vrb_ep *ep); /* NULL-safe */

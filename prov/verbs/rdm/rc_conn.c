@@ -230,7 +230,7 @@ int vrb_rc_conn_create_qp(struct vrb_rc_conn *conn)
 
 	if (vrb_rc(ep)->ud)
 		return create_ud(conn);
-	conn->qp = ibv_create_qp(vrb_rc_domain(ep)->pd, &attr);
+	conn->qp = vrb_qp_new(vrb_rc_domain(ep)->pd, &attr);
 	if (!conn->qp)
 		return conn_failed("ibv_create_qp", errno);
 	conn->sq = conn->qp;

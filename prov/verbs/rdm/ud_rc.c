@@ -196,7 +196,7 @@ static struct ibv_qp *create_qp(struct vrb_ud_conn *ud)
 				 (uint32_t)(rc->inline_max + sizeof(struct ofi_rdm_wire_fast)) },
 	};
 
-	return ibv_create_qp(vrb_rc_domain(ud->conn->ep)->pd, &attr);
+	return vrb_qp_new(vrb_rc_domain(ud->conn->ep)->pd, &attr);
 }
 
 static int to_init(struct vrb_ud_conn *ud, struct ibv_qp *qp)
