@@ -47,6 +47,8 @@ static struct mock_device *roce(const char *name)
 
 	mock_add_gid(device, 1, 0, IBV_GID_TYPE_ROCE_V2, "fe80::5054:ff:fe12:3456", 2);
 	mock_add_gid(device, 1, 1, IBV_GID_TYPE_ROCE_V2, "::ffff:10.0.0.1", 2);
+	mock_add_gid(device, 1, 2, IBV_GID_TYPE_ROCE_V2, "2001:db8::1", 2);
+	mock_add_gid(device, 1, 3, IBV_GID_TYPE_ROCE_V1, "::ffff:169.254.1.1", 2);
 	mock_add_if("lo", 1, IFF_LOOPBACK, mac, 6);
 	mock_add_if("eth0", 2, 0, mac, 6);
 	mock_add_if("eth1", 3, 0, other_mac, 6);
@@ -117,6 +119,23 @@ static void test_roce(void **state)
 		     "10.0.0.1:0 [2001:db8::1]:0 169.254.1.1:0 [fe80::5054:ff:fe12:3456]:0 ");
 	assert_string_equal(STAILQ_FIRST(&dev->ports[0].addrs)->netdev, "eth0");
 	assert_int_equal(device->alive, 0);
+}
+
+/* Interfaces of other namespaces may have the index of the port's; a VLAN has its own. */
+static void test_foreign_address(void **state)
+{
+	struct mock_device *device = roce("foreign0");
+
+	(void)state;
+	mock_add_ip("eth0", "192.168.99.1");
+	mock_add_ip("eth0", "fd00::99");
+	mock_add_gid(device, 1, 4, IBV_GID_TYPE_ROCE_V2, "::ffff:10.5.0.1", 7);
+	mock_add_gid(device, 1, 5, IBV_GID_TYPE_ROCE_V2, "::ffff:192.168.99.1", 7);
+	mock_add_gid(device, 2, 6, IBV_GID_TYPE_ROCE_V2, "fd00::99", 2);
+	mock_add_if("eth0.5", 7, 0, mac, 6);
+	mock_add_ip("eth0.5", "10.5.0.1");
+	expect_addrs(&take()->ports[0], "10.0.0.1:0 10.5.0.1:0 [2001:db8::1]:0 169.254.1.1:0 "
+					"[fe80::5054:ff:fe12:3456]:0 ");
 }
 
 static void test_probe_once(void **state)
@@ -350,12 +369,12 @@ static void test_open(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_no_device),  TEST(test_list_shortage), TEST(test_roce),
-		TEST(test_probe_once), TEST(test_tiny),		 TEST(test_granted_inline),
-		TEST(test_pinned_gid), TEST(test_iface),	 TEST(test_device_name),
-		TEST(test_infiniband), TEST(test_iwarp),	 TEST(test_permission),
-		TEST(test_failures),   TEST(test_getifaddrs),	 TEST(test_sysfs),
-		TEST(test_open),
+		TEST(test_no_device),	    TEST(test_list_shortage), TEST(test_roce),
+		TEST(test_probe_once),	    TEST(test_tiny),	      TEST(test_granted_inline),
+		TEST(test_foreign_address), TEST(test_pinned_gid),    TEST(test_iface),
+		TEST(test_device_name),	    TEST(test_infiniband),    TEST(test_iwarp),
+		TEST(test_permission),	    TEST(test_failures),      TEST(test_getifaddrs),
+		TEST(test_sysfs),	    TEST(test_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

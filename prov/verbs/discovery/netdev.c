@@ -123,13 +123,36 @@ static bool is_pinned_away(const struct vrb_port *port, const struct sockaddr *s
 	       port->gid_type != IBV_GID_TYPE_IB && !vrb_gid_is_addr(&port->gid, sa);
 }
 
-static int add_addrs_of(struct vrb_port *port, const char *netdev, const struct ifaddrs *all)
+/*
+ * On RoCE each address has a GID. An interface without that GID only has the index of the port's
+ * interface, which is in another network namespace. `gids` is NULL elsewhere.
+ */
+static bool is_foreign(const struct vrb_gid_table *gids, const struct vrb_port *port,
+		       const struct ifaddrs *link, const struct sockaddr *sa)
 {
+	const struct sockaddr_ll *ll = (const void *)link->ifa_addr;
+	const struct ibv_gid_entry *gid;
+	size_t i;
+
+	for (i = 0; gids && i < gids->count; i++) {
+		gid = &gids->entries[i];
+		if (gid->port_num == port->num && has_gid(ll, gid, IBV_TRANSPORT_IB) &&
+		    vrb_gid_is_addr(&gid->gid, sa))
+			return false;
+	}
+	return gids;
+}
+
+static int add_addrs_of(struct vrb_port *port, const struct ifaddrs *link,
+			const struct ifaddrs *all, const struct vrb_gid_table *gids)
+{
+	const char *netdev = link->ifa_name;
 	const struct ifaddrs *ifa;
 	int ret = 0;
 
 	for (ifa = all; ifa && !ret; ifa = ifa->ifa_next) {
-		if (!ifa->ifa_addr || !is_of(ifa, netdev) || is_pinned_away(port, ifa->ifa_addr))
+		if (!ifa->ifa_addr || !is_of(ifa, netdev) || is_pinned_away(port, ifa->ifa_addr) ||
+		    is_foreign(gids, port, link, ifa->ifa_addr))
 			continue;
 		if (ifa->ifa_addr->sa_family == AF_INET)
 			ret = add_addr(port, ifa->ifa_addr, sizeof(struct sockaddr_in), netdev);
@@ -163,6 +186,8 @@ static void set_mac(struct vrb_port *port, const struct ifaddrs *link)
 int vrb_port_addrs_find(struct vrb_port *port, enum ibv_transport_type transport,
 			const struct vrb_gid_table *gids, const struct ifaddrs *all)
 {
+	bool ib = transport == IBV_TRANSPORT_IB;
+	bool roce = ib && port->attr.link_layer == IBV_LINK_LAYER_ETHERNET;
 	const struct ifaddrs *link;
 	int ret = 0;
 
@@ -171,12 +196,11 @@ int vrb_port_addrs_find(struct vrb_port *port, enum ibv_transport_type transport
 			continue;
 		if (!port->link_addr[0])
 			set_mac(port, link);
-		ret = add_addrs_of(port, link->ifa_name, all);
+		ret = add_addrs_of(port, link, all, roce ? gids : NULL);
 	}
 	if (!port->link_addr[0])
 		vrb_gid_str(&port->gid, port->link_addr, sizeof(port->link_addr));
-	if (!ret && port->gid_index >= 0 && transport == IBV_TRANSPORT_IB &&
-	    port->attr.link_layer != IBV_LINK_LAYER_ETHERNET && !vrb_params.iface)
+	if (!ret && port->gid_index >= 0 && ib && !roce && !vrb_params.iface)
 		ret = add_ib_addr(port);
 	return ret;
 }
