@@ -11,6 +11,7 @@
 #include <rdma/fi_errno.h>
 #include <prov/verbs/cm/cm_wire.h>
 #include <prov/verbs/cm/pep.h>
+#include <prov/verbs/cm/req.h>
 #include "fake_cm.h"
 
 static struct fake_bed bed;
@@ -339,6 +340,23 @@ static void requests_beyond_the_backlog_are_refused(void **state)
 	assert_int_equal(fake_read(bed.eq, NULL, NULL), 0);
 }
 
+/* A request that its reader keeps counts for no other endpoint, wherever that is allocated. */
+static void requests_do_not_count_for_a_later_listener(void **state)
+{
+	struct vrb_cm *cm = &bed.fabric.cm;
+	struct fi_info *info;
+
+	(void)state;
+	assert_int_equal(fi_listen(pep), 0);
+	info = request("kept");
+	assert_int_equal(vrb_req_count(cm, pep, 9), 1);
+	assert_int_equal(fi_close(&pep->fid), 0);
+	assert_int_equal(vrb_req_count(cm, pep, 9), 0);
+	pep = NULL;
+	assert_int_equal(fi_close(info->handle), 0);
+	fi_freeinfo(info);
+}
+
 static void an_endpoint_takes_the_name_over(void **state)
 {
 	struct fi_info *info = fi_dupinfo(bed.info);
@@ -397,6 +415,7 @@ int main(void)
 		test(another_device),
 		test(nobody_answers),
 		test(requests_beyond_the_backlog_are_refused),
+		test(requests_do_not_count_for_a_later_listener),
 		test(an_endpoint_takes_the_name_over),
 		test(closing_while_requests_come),
 	};

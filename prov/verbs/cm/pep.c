@@ -397,6 +397,7 @@ static void pep_free(struct vrb_pep *pep)
 {
 	if (pep->id)
 		rdma_destroy_id(pep->id);
+	vrb_req_orphan(&pep->fabric->cm, pep);
 	if (pep->eq) {
 		ofi_eq_forget(pep->eq, &pep->fid.fid);
 		ofi_ref_put(&pep->eq->ref);

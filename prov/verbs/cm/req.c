@@ -74,6 +74,17 @@ int vrb_req_count(struct vrb_cm *cm, const void *listener, int most)
 	return count;
 }
 
+void vrb_req_orphan(struct vrb_cm *cm, const void *listener)
+{
+	struct vrb_req *req;
+
+	ofi_lock(&cm->lock);
+	LIST_FOREACH (req, &cm->reqs, link)
+		if (req->listener == listener)
+			req->listener = NULL;
+	ofi_unlock(&cm->lock);
+}
+
 static void req_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
 			 struct vrb_cm_left *left)
 {

@@ -18,8 +18,7 @@ struct vrb_req {
 	struct ofi_ref own; /* records the process of the listener */
 	struct vrb_cm *cm;
 	struct rdma_cm_id *id;
-	/* Identifies the listener for counting its requests; it may have been freed. */
-	const void *listener;
+	const void *listener; /* whose requests are counted; NULL once it is closed */
 	uint8_t responder_resources, initiator_depth; /* values that the peer requested */
 	/* FI_E* if the peer gave up; guarded by cm->lock. */
 	int err;
@@ -34,6 +33,8 @@ struct vrb_req *vrb_req_new(struct vrb_cm *cm, const struct rdma_cm_event *event
  * `most`.
  */
 int vrb_req_count(struct vrb_cm *cm, const void *listener, int most);
+/* Called before the listener is freed, whose address another one may get. */
+void vrb_req_orphan(struct vrb_cm *cm, const void *listener);
 /*
  * Passes the id of a handle to a new owner and frees the handle; its former contents are copied to
  * *req. *id is set before the new owner can get an event. Returns -FI_EINVAL if the handle is
