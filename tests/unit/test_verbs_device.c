@@ -15,6 +15,7 @@
 #include <rdma/fi_errno.h>
 #include "capture.h"
 #include "mock_device.h"
+#include "prov/verbs/dgram/ud_port.h"
 #include "prov/verbs/discovery/device.h"
 #include "prov/verbs/provider/prov.h"
 
@@ -243,6 +244,51 @@ static void test_infiniband(void **state)
 	assert_string_equal(port->link_addr, "fe80::2:c903:1:203");
 }
 
+static uint8_t dgram_port(struct mock_device *device, const char *ip, int expected)
+{
+	struct ibv_context *ctx = ibv_open_device(&device->dev);
+	struct sockaddr_in src = { .sin_family = AF_INET };
+	struct fi_info info = { .addr_format = FI_SOCKADDR_IN,
+				.src_addr = &src,
+				.src_addrlen = sizeof(src) };
+	struct vrb_ud_port port = { 0 };
+
+	assert_int_equal(inet_pton(AF_INET, ip, &src.sin_addr), 1);
+	capture_start();
+	assert_int_equal(vrb_ud_port_find("fi_endpoint", ctx, &info, &port), expected);
+	capture_stop();
+	ibv_close_device(ctx);
+	return port.num;
+}
+
+/* Datagrams leave from the port whose IPoIB interface has the source address. */
+static void test_infiniband_datagrams(void **state)
+{
+	uint8_t hw[20] = { 0x80, 0, 2, 8, 0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 2, 0xc9, 3, 0, 1, 2, 3 };
+	struct mock_device *device = mock_add_device("twoport0");
+	int i;
+
+	(void)state;
+	device->attr.phys_port_cnt = 2;
+	for (i = 0; i < 2; i++) {
+		device->port[i].link_layer = IBV_LINK_LAYER_INFINIBAND;
+		device->port[i].pkey_tbl_len = 1;
+	}
+	mock_add_gid(device, 1, 0, IBV_GID_TYPE_IB, "fe80::2:c903:1:203", 0);
+	mock_add_gid(device, 2, 0, IBV_GID_TYPE_IB, "fe80::2:c903:1:204", 0);
+	mock_add_if("ib0", 5, 0, hw, sizeof(hw));
+	hw[19] = 4;
+	mock_add_if("ib1", 6, 0, hw, sizeof(hw));
+	mock_add_ip("ib0", "10.0.1.1");
+	mock_add_ip("ib1", "10.0.2.1");
+	assert_int_equal(dgram_port(device, "10.0.2.1", 0), 2);
+	assert_int_equal(dgram_port(device, "10.0.1.1", 0), 1);
+	assert_int_equal(dgram_port(device, "0.0.0.0", 0), 1);
+	assert_int_equal(dgram_port(device, "10.0.3.1", -FI_EADDRNOTAVAIL), 0);
+	mock_fail("getifaddrs", ENOBUFS);
+	assert_int_equal(dgram_port(device, "10.0.2.1", -FI_ENOBUFS), 0);
+}
+
 static void test_iwarp(void **state)
 {
 	struct mock_device *device = mock_add_device("siw0");
@@ -369,12 +415,24 @@ static void test_open(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_no_device),	    TEST(test_list_shortage), TEST(test_roce),
-		TEST(test_probe_once),	    TEST(test_tiny),	      TEST(test_granted_inline),
-		TEST(test_foreign_address), TEST(test_pinned_gid),    TEST(test_iface),
-		TEST(test_device_name),	    TEST(test_infiniband),    TEST(test_iwarp),
-		TEST(test_permission),	    TEST(test_failures),      TEST(test_getifaddrs),
-		TEST(test_sysfs),	    TEST(test_open),
+		TEST(test_no_device),
+		TEST(test_list_shortage),
+		TEST(test_roce),
+		TEST(test_probe_once),
+		TEST(test_tiny),
+		TEST(test_granted_inline),
+		TEST(test_foreign_address),
+		TEST(test_pinned_gid),
+		TEST(test_iface),
+		TEST(test_device_name),
+		TEST(test_infiniband),
+		TEST(test_infiniband_datagrams),
+		TEST(test_iwarp),
+		TEST(test_permission),
+		TEST(test_failures),
+		TEST(test_getifaddrs),
+		TEST(test_sysfs),
+		TEST(test_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,12 +3,15 @@
 #include "ud_port.h"
 
 #include <errno.h>
+#include <ifaddrs.h>
 #include <stdio.h>
 #include <string.h>
+#include <ofi/addr.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/discovery/gid.h"
+#include "prov/verbs/discovery/netdev.h"
 #include "prov/base/name.h"
 #include "prov/verbs/provider/prov.h"
 #include "ud_name.h"
@@ -52,26 +55,38 @@ static int read_wish(const char *call, const struct fi_info *info, struct wish *
 	return 0;
 }
 
-static bool gid_fits(const struct wish *wish, const struct ibv_gid_entry *entry)
+/* On InfiniBand an IP address is not a GID: the port is the one behind the address's interface. */
+static bool gid_fits(const struct wish *wish, const struct ifaddrs *ifaddrs,
+		     const struct ibv_gid_entry *entry)
 {
+	const struct sockaddr *sa = (const struct sockaddr *)&wish->ss;
+
 	if (wish->any)
 		return true;
-	if (wish->ss.ss_family && entry->gid_type == IBV_GID_TYPE_IB)
-		return true; /* an IP address is not a GID there */
-	if (wish->ss.ss_family)
-		return vrb_gid_is_addr(&entry->gid, (const struct sockaddr *)&wish->ss);
-	return !memcmp(&entry->gid, &wish->gid, sizeof(entry->gid));
+	if (!sa->sa_family)
+		return !memcmp(&entry->gid, &wish->gid, sizeof(entry->gid));
+	if (entry->gid_type == IBV_GID_TYPE_IB)
+		return ofi_addr_is_any(sa) || vrb_gid_has_ip(entry, ifaddrs, sa);
+	return vrb_gid_is_addr(&entry->gid, sa);
 }
 
-/* Keeps only the entries that meet the requirements, for discovery's choice. */
-static void narrow_gids(struct vrb_gid_table *table, const struct wish *wish)
+/*
+ * Keeps only the entries that meet the requirements, for discovery's choice. Returns 0 or an errno
+ * of getifaddrs.
+ */
+static int narrow_gids(struct vrb_gid_table *table, const struct wish *wish)
 {
+	struct ifaddrs *ifaddrs = NULL;
 	size_t i, left = 0;
 
+	if (wish->ss.ss_family && getifaddrs(&ifaddrs))
+		return errno;
 	for (i = 0; i < table->count; i++)
-		if (gid_fits(wish, &table->entries[i]))
+		if (gid_fits(wish, ifaddrs, &table->entries[i]))
 			table->entries[left++] = table->entries[i];
 	table->count = left;
+	freeifaddrs(ifaddrs);
+	return 0;
 }
 
 /* Compares P_Keys without the membership bit; if none is wanted, any valid one matches. */
@@ -184,8 +199,9 @@ int vrb_ud_port_find(const char *call, struct ibv_context *ctx, const struct fi_
 	err = vrb_gid_table_read(ctx, slots, &table);
 	if (err)
 		return ud_port_failed(call, "ibv_query_gid_table", ctx, err);
-	narrow_gids(&table, &wish);
-	ret = find_port(call, ctx, attr.phys_port_cnt, &table, port, &pkeys);
+	err = narrow_gids(&table, &wish);
+	ret = err ? ud_port_failed(call, "getifaddrs", ctx, err)
+		  : find_port(call, ctx, attr.phys_port_cnt, &table, port, &pkeys);
 	vrb_gid_table_free(&table);
 	return ret ? ret : find_pkey(call, ctx, pkeys, wish.pkey, port);
 }

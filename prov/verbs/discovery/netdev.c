@@ -11,6 +11,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/rdma_cma.h>
 #include <infiniband/ib.h>
+#include <ofi/addr.h>
 #include "netdev.h"
 #include "prov/verbs/provider/prov.h"
 
@@ -121,6 +122,23 @@ static bool is_pinned_away(const struct vrb_port *port, const struct sockaddr *s
 {
 	return vrb_params.gid_idx >= 0 && port->attr.link_layer == IBV_LINK_LAYER_ETHERNET &&
 	       port->gid_type != IBV_GID_TYPE_IB && !vrb_gid_is_addr(&port->gid, sa);
+}
+
+bool vrb_gid_has_ip(const struct ibv_gid_entry *gid, const struct ifaddrs *all,
+		    const struct sockaddr *sa)
+{
+	const struct ifaddrs *link, *ifa;
+
+	for (link = all; link; link = link->ifa_next) {
+		if (!is_usable(link) ||
+		    !has_gid((const void *)link->ifa_addr, gid, IBV_TRANSPORT_IB))
+			continue;
+		for (ifa = all; ifa; ifa = ifa->ifa_next)
+			if (ifa->ifa_addr && is_of(ifa, link->ifa_name) &&
+			    ofi_addr_same_host(ifa->ifa_addr, sa))
+				return true;
+	}
+	return false;
 }
 
 /*

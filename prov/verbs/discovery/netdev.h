@@ -16,6 +16,12 @@
  */
 int vrb_port_addrs_find(struct vrb_port *port, enum ibv_transport_type transport,
 			const struct vrb_gid_table *gids, const struct ifaddrs *all);
+/*
+ * Returns true if the InfiniBand port of the GID has an interface with this address, by the list of
+ * getifaddrs().
+ */
+bool vrb_gid_has_ip(const struct ibv_gid_entry *gid, const struct ifaddrs *all,
+		    const struct sockaddr *sa);
 void vrb_port_addrs_free(struct vrb_port *port);
 /*
  * Returns the rank of an address, nearest first: routable IPv4, IPv6, link-local, InfiniBand's own.
