@@ -3,7 +3,9 @@
 #include "unit.h"
 
 #include <arpa/inet.h>
+#include <string.h>
 #include <rdma/fi_rma.h>
+#include "capture.h"
 #include "verbs_rig.h"
 
 #define INJECT	 64
@@ -147,6 +149,32 @@ static void test_vectors(void **state)
 	assert_int_equal(fake_qp(rig_qp(rig))->sends.total, 3);
 }
 
+/* A device may read into fewer buffers than it sends from, and would break the connection. */
+static void test_read_limit(void **state)
+{
+	struct iovec iov[3] = { { buf, 70 }, { buf + 200, 30 }, { buf + 300, 1 } };
+	void *desc[3] = { DESC, DESC, DESC };
+	struct fi_rma_iov remote = { ADDR, 101, KEY };
+	struct fi_msg_rma msg = {
+		.msg_iov = iov, .desc = desc, .iov_count = 3, .rma_iov = &remote, .rma_iov_count = 1
+	};
+	static bool logged;
+	struct rig *rig = *state;
+
+	fake.attr.max_sge_rd = 2;
+	open_all(rig);
+	capture_start();
+	assert_int_equal(fi_readv(rig->ep, iov, desc, 3, 0, ADDR, KEY, rig), -FI_EINVAL);
+	logged |= strstr(capture_stop(), "into 2 at most (max_sge_rd)") != NULL;
+	assert_true(logged); /* once in a while */
+	assert_int_equal(fi_readmsg(rig->ep, &msg, FI_MORE), -FI_EINVAL);
+	assert_int_equal(fake_qp(rig_qp(rig))->sends.total, 0);
+	assert_int_equal(fi_readv(rig->ep, iov, desc, 2, 0, ADDR, KEY, rig), 0);
+	check_done(rig, rig, FI_RMA | FI_READ);
+	assert_int_equal(fi_writev(rig->ep, iov, desc, 3, 0, ADDR, KEY, rig), 0);
+	check_done(rig, rig, FI_RMA | FI_WRITE);
+}
+
 static void test_messages(void **state)
 {
 	struct iovec iov = { buf, 16 };
@@ -200,9 +228,9 @@ static void test_no_rma(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_write),	RIG_TEST(test_inject),	RIG_TEST(test_read),
-		RIG_TEST(test_refused), RIG_TEST(test_vectors), RIG_TEST(test_messages),
-		RIG_TEST(test_no_rma),
+		RIG_TEST(test_write),	RIG_TEST(test_inject),	   RIG_TEST(test_read),
+		RIG_TEST(test_refused), RIG_TEST(test_vectors),	   RIG_TEST(test_messages),
+		RIG_TEST(test_no_rma),	RIG_TEST(test_read_limit),
 	};
 
 	return RIG_RUN("verbs_rma", tests);

@@ -4,9 +4,11 @@
  * address.
  */
 #include <rdma/fi_rma.h>
+#include <rdma/providers/fi_log.h>
 #include "prov/base/ops.h"
 #include "hmem.h"
 #include "ops.h"
+#include "prov/verbs/provider/prov.h"
 #include "prov/verbs/queue/post.h"
 #include "work.h"
 
@@ -209,6 +211,19 @@ OFI_INLINE ssize_t post_single(struct vrb_ep *ep, const struct fi_msg_rma *msg, 
 			   false, lock);
 }
 
+/* A read that fails once it is posted ends the connection. Devices that report 0 don't tell. */
+static OFI_OUTLINE bool reads_too_many(const struct vrb_ep *ep, size_t count)
+{
+	int max = ep->domain->attr.max_sge_rd;
+
+	if (count < 2 || max <= 0 || count <= (size_t)max)
+		return false;
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA,
+		       "fi_readv: %zu buffers; the device reads into %d at most (max_sge_rd)\n",
+		       count, max);
+	return true;
+}
+
 /* Prepares the single remote range of an fi_msg_rma, which must be as long as the local side. */
 OFI_INLINE ssize_t rma_build(const struct vrb_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
 			     bool read, struct ibv_send_wr *wr, size_t *len,
@@ -217,7 +232,8 @@ OFI_INLINE ssize_t rma_build(const struct vrb_ep *ep, const struct fi_msg_rma *m
 	bool data = flags & FI_REMOTE_CQ_DATA;
 	ssize_t ret;
 
-	if (!msg || msg->rma_iov_count != 1 || !msg->rma_iov)
+	if (!msg || msg->rma_iov_count != 1 || !msg->rma_iov ||
+	    (read && reads_too_many(ep, msg->iov_count)))
 		return -FI_EINVAL;
 	ret = vrb_sge_fill(wr->sg_list, msg->msg_iov, msg->desc, msg->iov_count,
 			   ep->info->tx_attr->iov_limit, false, len);
