@@ -88,7 +88,7 @@ static void test_access_iwarp(void **state)
 	check_access(rig, FI_RECV, LOCAL);
 }
 
-static uint32_t odp_caps;
+static uint32_t odp_caps, odp_ud_caps;
 
 static int query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *attr, size_t size)
@@ -97,6 +97,7 @@ static int query_device_ex(struct ibv_context *ctx, const struct ibv_query_devic
 	(void)input;
 	memset(attr, 0, size);
 	attr->odp_caps.general_caps = odp_caps ? IBV_ODP_SUPPORT : 0;
+	attr->odp_caps.per_transport_caps.ud_odp_caps = odp_ud_caps;
 	attr->odp_caps.per_transport_caps.rc_odp_caps = odp_caps;
 	return 0;
 }
@@ -133,6 +134,40 @@ static void test_odp(void **state)
 	rig_close(rig);
 	rig_init(rig);
 	open_with_odp(rig, 0);
+	check_access(rig, FI_SEND, 0);
+}
+
+/* Datagrams and shared receive contexts have capabilities of their own. */
+static void test_odp_receives(void **state)
+{
+	uint32_t rc = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
+		      IBV_ODP_SUPPORT_READ;
+	struct rig *rig = *state;
+
+	open_with_odp(rig, rc);
+	check_access(rig, FI_RECV, LOCAL);
+	rig_close(rig);
+	rig_init(rig);
+	open_with_odp(rig, rc | IBV_ODP_SUPPORT_SRQ_RECV);
+	check_access(rig, FI_RECV, LOCAL | IBV_ACCESS_ON_DEMAND);
+	rig_close(rig);
+	rig_init(rig);
+	rig->info->ep_attr->type = FI_EP_DGRAM;
+	odp_ud_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
+	open_with_odp(rig, rc);
+	check_access(rig, FI_RECV, LOCAL | IBV_ACCESS_ON_DEMAND);
+	rig_close(rig);
+	rig_init(rig);
+	rig->info->ep_attr->type = FI_EP_DGRAM;
+	odp_ud_caps = IBV_ODP_SUPPORT_SEND;
+	odp_caps = rc;
+	vrb_params.use_odp = 1;
+	fake.ctx.abi_compat = __VERBS_ABI_IS_EXTENDED;
+	fake.ex.sz = sizeof(fake.ex);
+	fake.ex.query_device_ex = query_device_ex;
+	capture_start();
+	rig_open_domain(rig);
+	assert_non_null(strstr(capture_stop(), "on-demand paging for datagrams"));
 	check_access(rig, FI_SEND, 0);
 }
 
@@ -460,15 +495,16 @@ static void test_buffers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_access),	     RIG_TEST(test_access_local),
-		RIG_TEST(test_access),	     RIG_TEST(test_access_no_atomics),
-		RIG_TEST(test_access_iwarp), RIG_TEST(test_odp),
-		RIG_TEST(test_keys),	     RIG_TEST(test_refused),
-		RIG_TEST(test_regattr),	     RIG_TEST(test_device_refuses),
-		RIG_TEST(test_close_fails),  RIG_TEST(test_bind),
-		RIG_TEST(test_bind_refused), RIG_TEST(test_close_waits),
-		RIG_TEST(test_local_only),   RIG_TEST(test_raw_keys),
-		RIG_TEST(test_refresh),	     RIG_TEST(test_buffers),
+		RIG_TEST(test_access),	       RIG_TEST(test_access_local),
+		RIG_TEST(test_access),	       RIG_TEST(test_access_no_atomics),
+		RIG_TEST(test_access_iwarp),   RIG_TEST(test_odp),
+		RIG_TEST(test_odp_receives),   RIG_TEST(test_keys),
+		RIG_TEST(test_refused),	       RIG_TEST(test_regattr),
+		RIG_TEST(test_device_refuses), RIG_TEST(test_close_fails),
+		RIG_TEST(test_bind),	       RIG_TEST(test_bind_refused),
+		RIG_TEST(test_close_waits),    RIG_TEST(test_local_only),
+		RIG_TEST(test_raw_keys),       RIG_TEST(test_refresh),
+		RIG_TEST(test_buffers),
 	};
 
 	return cmocka_run_group_tests_name("verbs_mr", tests, NULL, NULL);

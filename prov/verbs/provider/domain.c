@@ -161,25 +161,33 @@ static int domain_failed(const char *call, const struct vrb_domain *domain)
 	return vrb_errno(err);
 }
 
-#define ODP_NEEDED \
-	(IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ)
+static bool is_of_type(const struct fi_info *info, enum fi_ep_type type)
+{
+	return info->ep_attr && info->ep_attr->type == type;
+}
+
+#define ODP_DGRAM  (IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV)
+#define ODP_NEEDED (ODP_DGRAM | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ)
 
 static void set_odp(struct vrb_domain *domain)
 {
+	bool dgram = is_of_type(domain->base.info, FI_EP_DGRAM);
+	uint32_t has = 0, needed = dgram ? ODP_DGRAM : ODP_NEEDED;
 	struct ibv_device_attr_ex attr = { .comp_mask = 0 };
-	uint32_t rc = 0;
 
 	if (!vrb_params.use_odp)
 		return;
 	if (!ibv_query_device_ex(domain->ctx, NULL, &attr) &&
 	    attr.odp_caps.general_caps & IBV_ODP_SUPPORT)
-		rc = attr.odp_caps.per_transport_caps.rc_odp_caps;
-	if ((rc & ODP_NEEDED) == ODP_NEEDED)
-		domain->odp = rc;
+		has = dgram ? attr.odp_caps.per_transport_caps.ud_odp_caps
+			    : attr.odp_caps.per_transport_caps.rc_odp_caps;
+	if ((has & needed) == needed)
+		domain->odp = has;
 	else
 		FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
-			"FI_VERBS_USE_ODP has no effect on %s: the device does not support on-demand paging for reliable connections\n",
-			domain->base.info->domain_attr->name);
+			"FI_VERBS_USE_ODP has no effect on %s: the device does not support on-demand paging for %s\n",
+			domain->base.info->domain_attr->name,
+			dgram ? "datagrams" : "reliable connections");
 }
 
 static int open_scratch(struct vrb_domain *domain)
@@ -222,11 +230,6 @@ static void set_threading(struct vrb_domain *domain)
 
 	domain->lock_posts = threading == FI_THREAD_SAFE || threading == FI_THREAD_UNSPEC;
 	domain->lock_polls = threading != FI_THREAD_DOMAIN && threading != FI_THREAD_COMPLETION;
-}
-
-static bool is_of_type(const struct fi_info *info, enum fi_ep_type type)
-{
-	return info->ep_attr && info->ep_attr->type == type;
 }
 
 static const struct fi_ops_domain *ops_of(const struct vrb_domain *domain)

@@ -179,12 +179,29 @@ static void mr_count(struct vrb_domain *domain, int counter, uint64_t n)
 }
 
 /*
+ * Returns what the device must support for memory that is not pinned. What connections receive into
+ * may be given to a shared receive context; reliable datagrams receive into the provider's memory.
+ */
+static uint32_t odp_needed(const struct vrb_domain *domain, uint64_t access, int flags)
+{
+	uint32_t needed = 0;
+
+	if (flags & IBV_ACCESS_REMOTE_ATOMIC)
+		needed |= IBV_ODP_SUPPORT_ATOMIC;
+	if (access & FI_RECV && domain->base.info->ep_attr &&
+	    domain->base.info->ep_attr->type == FI_EP_MSG)
+		needed |= IBV_ODP_SUPPORT_SRQ_RECV;
+	return needed;
+}
+
+/*
  * Remote write includes atomics if the device has them, and requires local write. An iWARP read
  * arrives as a write. Memory that the device cannot page on demand is pinned. An Elastic Fabric
  * Adapter, whose domains are unordered, refuses remote access, which datagrams do not need.
  */
 static int ibv_access(const struct vrb_domain *domain, uint64_t access)
 {
+	uint32_t needed;
 	int flags = 0;
 
 	if (access & (FI_RECV | FI_READ | FI_REMOTE_WRITE))
@@ -200,8 +217,8 @@ static int ibv_access(const struct vrb_domain *domain, uint64_t access)
 		if (domain->attr.atomic_cap != IBV_ATOMIC_NONE)
 			flags |= IBV_ACCESS_REMOTE_ATOMIC;
 	}
-	if (domain->odp &&
-	    (!(flags & IBV_ACCESS_REMOTE_ATOMIC) || domain->odp & IBV_ODP_SUPPORT_ATOMIC))
+	needed = odp_needed(domain, access, flags);
+	if (domain->odp && (domain->odp & needed) == needed)
 		flags |= IBV_ACCESS_ON_DEMAND;
 	return flags;
 }
