@@ -468,6 +468,27 @@ static void test_rdm_inline(void **state)
 	assert_string_equal(rdm_lacks(NULL), "");
 }
 
+/* A device of one segment has none for the header of a datagram. */
+static void test_dgram_segment(void **state)
+{
+	struct fi_info *dgram;
+
+	(void)state;
+	dev.attr.max_sge = 1;
+	dgram = vrb_info_dgram(&dev, &port);
+	assert_non_null(dgram);
+	vrb_info_offer_mode(dgram, NULL);
+	assert_true(dgram->mode & dgram->tx_attr->mode & dgram->rx_attr->mode & FI_MSG_PREFIX);
+	assert_int_equal(dgram->ep_attr->msg_prefix_size, 40);
+	assert_int_equal(dgram->rx_attr->iov_limit, 1);
+	fi_freeinfo(dgram);
+	dev.attr.max_sge = 2;
+	dgram = vrb_info_dgram(&dev, &port);
+	assert_non_null(dgram);
+	assert_int_equal(dgram->mode | dgram->ep_attr->msg_prefix_size, 0);
+	fi_freeinfo(dgram);
+}
+
 /* Address vectors take user ids; endpoints without one have no use for them. */
 static void test_user_ids(void **state)
 {
@@ -539,8 +560,9 @@ int main(void)
 		TEST(test_inline_maximum), TEST(test_usable),	   TEST(test_nic),
 		TEST(test_link),	   TEST(test_trigger),	   TEST(test_shared),
 		TEST(test_multi),	   TEST(test_addresses),   TEST(test_rdm),
-		TEST(test_rdm_segments),   TEST(test_rdm_inline),  TEST(test_user_ids),
-		TEST(test_groups),	   TEST(test_asked_data),  TEST(test_no_delivery),
+		TEST(test_rdm_segments),   TEST(test_rdm_inline),  TEST(test_dgram_segment),
+		TEST(test_user_ids),	   TEST(test_groups),	   TEST(test_asked_data),
+		TEST(test_no_delivery),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,7 @@ static void set_tx(struct fi_tx_attr *tx, const struct vrb_device *dev)
 	tx->rma_iov_limit = 0;
 }
 
-/* One segment of each receive is used for the GRH. */
+/* One segment of each receive is used for the GRH, except with FI_MSG_PREFIX. */
 static void dgram_info_set_rx(struct fi_rx_attr *rx)
 {
 	rx->caps = BOTH_CAPS | RX_CAPS;
@@ -43,6 +43,14 @@ static void set_ep(struct fi_ep_attr *ep, const struct vrb_port *port)
 	ep->max_order_waw_size = 0;
 }
 
+static void set_prefix(struct fi_info *info)
+{
+	info->mode |= FI_MSG_PREFIX;
+	info->tx_attr->mode |= FI_MSG_PREFIX;
+	info->rx_attr->mode |= FI_MSG_PREFIX;
+	info->ep_attr->msg_prefix_size = VRB_GRH_SIZE;
+}
+
 struct fi_info *vrb_info_dgram(const struct vrb_device *dev, const struct vrb_port *port)
 {
 	struct fi_info *info = vrb_info_msg(dev, port);
@@ -55,6 +63,8 @@ struct fi_info *vrb_info_dgram(const struct vrb_device *dev, const struct vrb_po
 	info->mode = 0;
 	set_tx(info->tx_attr, dev);
 	dgram_info_set_rx(info->rx_attr);
+	if (dev->attr.max_sge < 2)
+		set_prefix(info);
 	set_ep(info->ep_attr, port);
 	if (info->tx_attr->inject_size > info->ep_attr->max_msg_size)
 		info->tx_attr->inject_size = info->ep_attr->max_msg_size;
@@ -83,10 +93,7 @@ void vrb_info_offer_prefix(struct fi_info *info, const struct fi_info *hints)
 	    (hints->tx_attr && !leaves_prefix(hints->tx_attr->mode)) ||
 	    (hints->rx_attr && !leaves_prefix(hints->rx_attr->mode)))
 		return;
-	info->mode |= FI_MSG_PREFIX;
-	info->tx_attr->mode |= FI_MSG_PREFIX;
-	info->rx_attr->mode |= FI_MSG_PREFIX;
-	info->ep_attr->msg_prefix_size = VRB_GRH_SIZE;
+	set_prefix(info);
 }
 
 void vrb_info_explain_dgram(const struct fi_info *info, const struct fi_info *hints,
