@@ -53,6 +53,20 @@ static void test_inline(void **state)
 	assert_int_equal(fi_enable(rig->ep), 0);
 }
 
+/* The message names what the queue pair was to have. */
+static void test_too_much(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_open_ep(rig);
+	fake.fail_at = fake.calls + 1;
+	fake.fail_errno = EINVAL;
+	capture_start();
+	assert_int_equal(fi_enable(rig->ep), -FI_EINVAL);
+	assert_non_null(strstr(capture_stop(), "tx_attr size 8, iov_limit 4, inject_size 64"));
+	assert_string_equal(fake.failed, "ibv_create_qp");
+}
+
 static void test_no_atomics(void **state)
 {
 	struct rig *rig = *state;
@@ -158,9 +172,9 @@ static void test_flush(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_create), RIG_TEST(test_inline),	     RIG_TEST(test_no_atomics),
-		RIG_TEST(test_port),   RIG_TEST(test_timers),	     RIG_TEST(test_rnr_timer),
-		RIG_TEST(test_flush),  RIG_TEST(test_connect_fails),
+		RIG_TEST(test_create),	   RIG_TEST(test_inline), RIG_TEST(test_too_much),
+		RIG_TEST(test_no_atomics), RIG_TEST(test_port),	  RIG_TEST(test_timers),
+		RIG_TEST(test_rnr_timer),  RIG_TEST(test_flush),  RIG_TEST(test_connect_fails),
 	};
 
 	return cmocka_run_group_tests_name("verbs_qp", tests, NULL, NULL);

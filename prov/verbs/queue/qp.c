@@ -112,6 +112,21 @@ struct ibv_qp *vrb_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	return NULL;
 }
 
+/*
+ * Devices share a work queue's memory between entries, segments and inline data, so each of them
+ * may be within its limit and all of them too much.
+ */
+static int create_failed(struct vrb_ep *ep, const struct ibv_qp_cap *cap)
+{
+	int ret = qp_failed(ep, "fi_enable:", "ibv_create_qp", errno);
+
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+		"fi_enable: asked for tx_attr size %u, iov_limit %u, inject_size %zu, rx_attr size %u, iov_limit %u; lower those above the defaults\n",
+		cap->max_send_wr, cap->max_send_sge, ep->inject_size, cap->max_recv_wr,
+		cap->max_recv_sge);
+	return ret;
+}
+
 int vrb_qp_create(struct vrb_ep *ep)
 {
 	const struct fi_info *info = ep->info;
@@ -138,7 +153,7 @@ int vrb_qp_create(struct vrb_ep *ep)
 	}
 	ep->qp = vrb_qp_new(ep->domain->pd, &attr);
 	if (!ep->qp)
-		return qp_failed(ep, "fi_enable:", "ibv_create_qp", errno);
+		return create_failed(ep, &attr.cap);
 	__atomic_store_n(&ep->qp_num, ep->qp->qp_num, __ATOMIC_RELAXED);
 	ret = first_steps(ep);
 	if (ret)
