@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * With FI_VERBS_MAX_CONN, idle connections end to make room for others: everything arrives, and the
- * limit is never exceeded for long.
+ * With FI_VERBS_MAX_CONN, connections end to make room for others, idle ones first: everything
+ * arrives, also what was queued before its connection ended, and the limit is never exceeded for
+ * long.
  */
 #include <stdlib.h>
 #include <sys/socket.h>
 #include "rdm_node.h"
 
-enum { CAP = 2, PEERS = 3, ROUNDS = 2, LEN = 100000, TAG = 4 };
+enum { CAP = 2, PEERS = 3, ROUNDS = 2, LEN = 100000, TAG = 4, BURST = 300, SHORT = 4000 };
 
 static char out[LEN], in[LEN];
 
@@ -29,6 +30,32 @@ static void few_qps(unsigned int most)
 	}
 }
 
+/* More messages than a connection has credits for. */
+static void receive_burst(struct node *node)
+{
+	unsigned int i, failed = 0;
+
+	for (i = 0; i < BURST; i++)
+		node_trecv(node, in, SHORT, TAG, NULL);
+	node_reap(node, BURST, &failed);
+	EQUAL(failed, 0);
+}
+
+/*
+ * To all peers, first to those that are connected: their connections end while most of it is
+ * queued.
+ */
+static void send_bursts(struct node *node, const fi_addr_t *to)
+{
+	unsigned int i, n, failed = 0;
+
+	for (i = PEERS; i--;)
+		for (n = 0; n < BURST; n++)
+			node_tsend(node, out, SHORT, to[i], TAG);
+	node_reap(node, PEERS * BURST, &failed);
+	EQUAL(failed, 0);
+}
+
 static void peer(struct child *parent, void *arg)
 {
 	static const size_t lens[] = { 8, LEN };
@@ -43,6 +70,7 @@ static void peer(struct child *parent, void *arg)
 		EQUAL(node_wait(&node).len, lens[i % ARRAY_SIZE(lens)]);
 		CHECK_FILLED(in, lens[i % ARRAY_SIZE(lens)], i);
 	}
+	receive_burst(&node);
 	child_say(parent, "d", 1);
 	/* The other side ends the connection only when this side answers. */
 	while (!is_told(parent)) {
@@ -77,6 +105,7 @@ static void test(void)
 		node_reap(&node, PEERS, &failed);
 		EQUAL(failed, 0);
 	}
+	send_bursts(&node, to);
 	for (i = 0; i < PEERS; i++)
 		child_hear(&children[i], &word, 1);
 	few_qps(before + 2 * CAP);

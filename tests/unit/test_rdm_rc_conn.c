@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "prov/base/wait.h"
+#include "prov/rdm/op.h"
 #include "prov/verbs/rdm/conn_int.h"
 #include "prov/verbs/rdm/rc.h"
 #include "capture.h"
@@ -399,6 +400,66 @@ static void a_late_timer_shows_that_we_are_behind(void **state)
 	assert_true(is_behind_when_late_by(0));
 }
 
+static void step(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		 enum ofi_rdm_conn_event event)
+{
+	const struct ofi_rdm_conn_input input = { .event = event, .incarnation = 7, .idle = true };
+	struct ofi_rdm_conn_action action;
+
+	ofi_rdm_conn_step(set, conn, &input, &action);
+}
+
+/* Makes a peer that has left and will disconnect. A new connection to it waits for its turn. */
+static void leave(struct vrb_rc_peer *peer)
+{
+	const struct ofi_rdm_conn_params params = { .cap = 2, .give_up = 3600000 };
+	struct ofi_rdm_conn_set *set = &rc.conns.set;
+
+	*peer = (struct vrb_rc_peer){ .rdm.ep = &rc.rdm, .rdm.addr.sa.sa_family = AF_INET };
+	ofi_rdm_proto_peer_init(&rc.rdm.proto, &peer->rdm.proto, 0);
+	STAILQ_INIT(&peer->rdm.ops);
+	STAILQ_INIT(&peer->rdm.fenced);
+	ofi_rdm_conn_init(&peer->policy, 1);
+	ofi_rdm_conn_set_init(set, &params);
+	TAILQ_INIT(&rc.conns.starved);
+	rc.conns.timer.fd = -1;
+	step(set, &peer->policy, OFI_RDM_CONN_REQUEST);
+	step(set, &peer->policy, OFI_RDM_CONN_ESTABLISHED);
+	step(set, &peer->policy, OFI_RDM_CONN_BYE);
+	assert_int_equal(peer->policy.state, OFI_RDM_CONN_LEFT);
+	assert_false(peer->policy.wanted);
+}
+
+/*
+ * Operations that were queued for lack of credits before the peer was held want a connection when
+ * it has ended, whether the peer has ended it or the timer.
+ */
+static void what_is_queued_is_sent_on_the_next_connection(void **state)
+{
+	const struct ofi_rdm_conn_input end = { .event = OFI_RDM_CONN_DISCONNECTED };
+	struct ofi_rdm_proto_out out = { .state = OFI_RDM_PROTO_OUT_QUEUED };
+	struct ofi_rdm_op op = { 0 };
+	static struct vrb_rc_peer peer;
+	static struct vrb_fabric fabric;
+
+	(void)state;
+	domain.fabric = &fabric;
+	leave(&peer);
+	vrb_rdm_conn_step(&peer.rdm, end);
+	assert_int_equal(peer.policy.state, OFI_RDM_CONN_IDLE);
+	leave(&peer);
+	out.peer = &peer.rdm.proto;
+	TAILQ_INSERT_TAIL(&peer.rdm.proto.outs, &out, link);
+	vrb_rdm_conn_step(&peer.rdm, end);
+	assert_int_equal(peer.policy.state, OFI_RDM_CONN_WAITING);
+	leave(&peer);
+	STAILQ_INSERT_TAIL(&peer.rdm.ops, &op, link);
+	peer.policy.timer = 0;
+	ofi_rdm_due_set(&rc.conns.set.due, &peer.policy.due, 0);
+	vrb_rdm_conn_tick(&rc.rdm);
+	assert_int_equal(peer.policy.state, OFI_RDM_CONN_WAITING);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -415,6 +476,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(shares_what_does_not_grow, begin, end),
 		cmocka_unit_test_setup_teardown(a_timer_that_expires_earlier_stays, begin, end),
 		cmocka_unit_test_setup_teardown(a_late_timer_shows_that_we_are_behind, begin, end),
+		cmocka_unit_test_setup_teardown(what_is_queued_is_sent_on_the_next_connection,
+						begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -305,6 +305,12 @@ static void peer_perform(struct ofi_rdm_peer *peer, const struct ofi_rdm_conn_ac
 		vrb_rdm_conn_probe_host(peer);
 	if (what & OFI_RDM_CONN_DO_LOOK)
 		look_at_peer(peer);
+	/*
+	 * What is queued, perhaps since before the peer was held, needs another connection, and
+	 * receives that wait for the peer must learn of its end.
+	 */
+	if (what & OFI_RDM_CONN_DO_RELEASE && ofi_rdm_has_waiting(peer))
+		vrb_rdm_conn_want(&peer->proto);
 	if (!ofi_rdm_conn_is_out(&vrb_rc_peer(peer)->policy))
 		vrb_rdm_conn_probes_end(peer);
 }
@@ -318,9 +324,6 @@ struct ofi_rdm_conn_action vrb_rdm_conn_step(struct ofi_rdm_peer *peer,
 	set->now = ofi_now_ms();
 	ofi_rdm_conn_step(set, &vrb_rc_peer(peer)->policy, &input, &action);
 	peer_perform(peer, &action);
-	/* Receives that wait for a message of the peer must learn of its end. */
-	if (action.what & OFI_RDM_CONN_DO_RELEASE && peer->proto.awaited)
-		vrb_rdm_conn_want(&peer->proto);
 	schedule_tick(peer->ep);
 	return action;
 }
