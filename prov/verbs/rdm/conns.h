@@ -49,8 +49,9 @@ struct vrb_rdm_conns {
 	 * retry.
 	 */
 	struct vrb_rdm_starved starved;
-	bool crowded;  /* a peer waits for room that nobody is making */
-	uint64_t late; /* until then this process counts as one that does not get to run */
+	uint64_t probed; /* when all connections were last probed for bounce buffers, in ms */
+	bool crowded;	 /* a peer waits for room that nobody is making */
+	uint64_t late;	 /* until then this process counts as one that does not get to run */
 	struct ofi_lock armed_lock;
 	uint64_t armed;	   /* when the timer expires, UINT64_MAX if it is not set */
 	uint64_t expired;  /* when it expired for the tick that is queued; atomic */

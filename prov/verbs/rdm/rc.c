@@ -103,8 +103,7 @@ static int send_bounced(struct ofi_rdm_peer *peer, const void *hdr, size_t hdr_l
 	int err;
 
 	if (!bounce) {
-		/* Silent packets may hold all buffers. */
-		vrb_rc_conn_probe(conn, &peer->proto.flow);
+		vrb_rc_conn_probe_all(peer->ep);
 		return retry(peer, ENOMEM);
 	}
 	memcpy(bounce->out.data, hdr, hdr_len);
@@ -326,8 +325,12 @@ static bool rc_settled(struct ofi_rdm_proto_peer *peer)
 
 static struct ofi_rdm_bounce *rc_bounce_get(struct ofi_rdm_peer *peer)
 {
-	return (struct ofi_rdm_bounce *)vrb_rdm_pool_get_share(&vrb_rc(peer->ep)->tx_bufs,
-							       &vrb_rc_peer(peer)->bounces);
+	struct vrb_rdm_buf *buf =
+		vrb_rdm_pool_get_share(&vrb_rc(peer->ep)->tx_bufs, &vrb_rc_peer(peer)->bounces);
+
+	if (!buf)
+		vrb_rc_conn_probe_all(peer->ep);
+	return (struct ofi_rdm_bounce *)buf;
 }
 
 static void rc_bounce_put(struct ofi_rdm_peer *peer, struct ofi_rdm_bounce *bounce)

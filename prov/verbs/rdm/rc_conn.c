@@ -5,6 +5,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
+#include "prov/base/wait.h"
 #include "rc_conn.h"
 #include "prov/rdm/peer.h"
 #include "proof.h"
@@ -329,8 +330,10 @@ int vrb_rc_conn_send(struct vrb_rc_conn *conn, const void *bytes, size_t len)
 		return vrb_rc_conn_post(conn, &wr, flags, conn, NULL);
 	}
 	buf = vrb_rdm_pool_get(pool);
-	if (!buf)
+	if (!buf) {
+		vrb_rc_conn_probe_all(conn->ep);
 		return FI_ENOMEM;
+	}
 	memcpy(buf->out.data, bytes, len);
 	sge.addr = (uintptr_t)buf->out.data;
 	sge.lkey = buf->out.lkey;
@@ -358,4 +361,19 @@ void vrb_rc_conn_probe(struct vrb_rc_conn *conn, struct ofi_rdm_flow *flow)
 
 	if (!vrb_rc_conn_idle(conn) && newest->flags & OFI_RDM_SILENT)
 		vrb_rc_conn_touch(conn, flow);
+}
+
+void vrb_rc_conn_probe_all(struct ofi_rdm_ep *ep)
+{
+	uint64_t now = ofi_now_ms();
+	struct vrb_rc_conn *conn;
+	uint32_t i;
+
+	if (vrb_rc(ep)->conns.probed == now)
+		return;
+	vrb_rc(ep)->conns.probed = now;
+	for (i = 0; i < VRB_RDM_QP_BUCKETS; i++)
+		for (conn = vrb_rc(ep)->by_qp[i]; conn; conn = conn->qp_next)
+			if (conn->live)
+				vrb_rc_conn_probe(conn, &conn->peer->proto.flow);
 }

@@ -134,6 +134,11 @@ int vrb_rc_conn_send(struct vrb_rc_conn *conn, const void *bytes, size_t len);
  */
 void vrb_rc_conn_probe(struct vrb_rc_conn *conn, struct ofi_rdm_flow *flow);
 /*
+ * Does this for all connections, because their silent work requests may hold all bounce buffers. It
+ * does so at most once in a millisecond: calls that find no buffer are repeated.
+ */
+void vrb_rc_conn_probe_all(struct ofi_rdm_ep *ep);
+/*
  * Requests a completion for each work request on every connection from now on, because a counter
  * needs it. The caller holds the lock.
  */
