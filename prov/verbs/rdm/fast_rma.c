@@ -26,7 +26,7 @@ OFI_INLINE bool post_now(struct ofi_rdm_ep *ep, struct vrb_rdm_fast_rma *rma, co
 	if (!ofi_rdm_enter(ep, nolock))
 		return false;
 	peer = addr < ep->by_addr_size ? ep->by_addr[addr] : NULL;
-	if (ofi_likely(peer && peer->direct && peer->proto.up && STAILQ_EMPTY(&peer->ops) &&
+	if (ofi_likely(peer && peer->direct && peer->proto.clear && STAILQ_EMPTY(&peer->ops) &&
 		       ofi_rdm_flow_has_data_credit(&peer->proto.flow))) {
 		rma->sge.addr = (uintptr_t)buf;
 		rma->sge.length = (uint32_t)len;
