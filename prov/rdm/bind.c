@@ -131,7 +131,7 @@ static void count_from_now(struct ofi_rdm_ep *ep, uint64_t flags)
 
 	if (flags & FI_RECV)
 		ofi_rdm_recvs_mark(ep, OFI_RDM_RECV_SLOW);
-	if (!(flags & (FI_SEND | FI_WRITE)))
+	if (!(flags & (FI_SEND | FI_READ | FI_WRITE)))
 		return;
 	ops->signal_all(ep);
 	for (i = 0; i < ep->peer_count; i++)

@@ -416,6 +416,25 @@ static void buffers_of_silent_connections_come_back(void **state)
 	}
 }
 
+/* A counter of any kind of operation has to learn of each. */
+static void what_is_counted_is_signaled(void **state)
+{
+	static const int counts[] = { OFI_RDM_SEND, OFI_RDM_RMA_READ, OFI_RDM_RMA_WRITE };
+	static struct ofi_cntr cntr;
+	unsigned int i;
+
+	(void)state;
+	fill();
+	assert_int_not_equal(conns[0]->quiet, 0);
+	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		vrb_rc_conn_free(conns[--count]);
+		rc.rdm.cntrs[counts[i]] = &cntr;
+		fill();
+		assert_int_equal(conns[count - 1]->quiet, 0);
+		rc.rdm.cntrs[counts[i]] = NULL;
+	}
+}
+
 static uint64_t timer_ms(void)
 {
 	struct itimerspec spec;
@@ -538,6 +557,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_packet_of_many_buffers_is_copied, begin, end),
 		cmocka_unit_test_setup_teardown(buffers_of_silent_connections_come_back, begin,
 						end),
+		cmocka_unit_test_setup_teardown(what_is_counted_is_signaled, begin, end),
 		cmocka_unit_test_setup_teardown(grows_with_its_peers, begin, end),
 		cmocka_unit_test_setup_teardown(has_room_for_500_on_a_small_device, begin, end),
 		cmocka_unit_test_setup_teardown(shares_what_does_not_grow, begin, end),

@@ -57,7 +57,8 @@ static uint32_t ring_size(struct ofi_rdm_ep *ep)
 /* Counted operations are reported when they complete, not together with a later one. */
 static bool signals_all(const struct ofi_rdm_ep *ep)
 {
-	return ep->cntrs[OFI_RDM_SEND] || ep->cntrs[OFI_RDM_RMA_WRITE];
+	return ep->cntrs[OFI_RDM_SEND] || ep->cntrs[OFI_RDM_RMA_READ] ||
+	       ep->cntrs[OFI_RDM_RMA_WRITE];
 }
 
 void vrb_rc_conn_signal_all(struct ofi_rdm_ep *ep)
