@@ -7,8 +7,8 @@
 #include "calls.h"
 #include "work.h"
 
-#define FLAGS                                                                   \
-	(FI_COMPLETION | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
+#define FLAGS                                                                               \
+	(FI_COMPLETION | FI_FENCE | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 	 FI_DELIVERY_COMPLETE | FI_TRIGGER)
 
 /* The remote region has the size of the result, or of the operands if nothing is fetched. */

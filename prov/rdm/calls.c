@@ -17,6 +17,12 @@
 	(FI_COMPLETION | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 	 FI_DELIVERY_COMPLETE | FI_TRIGGER)
 
+/* A read returns no buffer at once that FI_INJECT could ask for. */
+static uint64_t rma_flags(struct fid_ep *fid, bool read)
+{
+	return ofi_rdm_tx_flags(fid, read ? RMA_FLAGS : RMA_FLAGS | FI_INJECT);
+}
+
 static uint64_t send_flags(struct fid_ep *fid)
 {
 	return ofi_rdm_tx_flags(fid, ~0ULL);
@@ -233,8 +239,7 @@ static ssize_t many(struct fid_ep *fid, bool read, const struct iovec *iov, void
 	for (i = 0; i < count; i++)
 		if (__builtin_add_overflow(rma_iov.len, iov[i].iov_len, &rma_iov.len))
 			return -FI_EINVAL;
-	return ofi_rdm_rma_work(ofi_rdm_self(fid), &msg, ofi_rdm_tx_flags(fid, RMA_FLAGS), read, 0,
-				false);
+	return ofi_rdm_rma_work(ofi_rdm_self(fid), &msg, rma_flags(fid, read), read, 0, false);
 }
 
 static ssize_t by_msg(struct fid_ep *fid, bool read, const struct fi_msg_rma *msg, uint64_t flags)
@@ -249,8 +254,8 @@ static ssize_t by_msg(struct fid_ep *fid, bool read, const struct fi_msg_rma *ms
 OFI_OUTLINE ssize_t ofi_rdm_read_one(struct fid_ep *fid, void *buf, size_t len, void *desc,
 				     fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
 {
-	return rma_one(fid, true, buf, len, desc, addr, remote, key, context,
-		       ofi_rdm_tx_flags(fid, RMA_FLAGS), 0);
+	return rma_one(fid, true, buf, len, desc, addr, remote, key, context, rma_flags(fid, true),
+		       0);
 }
 
 ssize_t ofi_rdm_readv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
@@ -268,7 +273,7 @@ OFI_OUTLINE ssize_t ofi_rdm_write_one(struct fid_ep *fid, const void *buf, size_
 				      fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
 {
 	return rma_one(fid, false, buf, len, desc, addr, remote, key, context,
-		       ofi_rdm_tx_flags(fid, RMA_FLAGS), 0);
+		       rma_flags(fid, false), 0);
 }
 
 ssize_t ofi_rdm_writev(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
@@ -287,7 +292,7 @@ ssize_t ofi_rdm_writedata(struct fid_ep *fid, const void *buf, size_t len, void 
 			  void *context)
 {
 	return rma_one(fid, false, buf, len, desc, addr, remote, key, context,
-		       ofi_rdm_tx_flags(fid, RMA_FLAGS) | FI_REMOTE_CQ_DATA, data);
+		       rma_flags(fid, false) | FI_REMOTE_CQ_DATA, data);
 }
 
 OFI_OUTLINE ssize_t ofi_rdm_inject_write_one(struct fid_ep *fid, const void *buf, size_t len,

@@ -422,6 +422,7 @@ static void its_flags_are_its_own(void **state)
 {
 	struct fid *fid = NULL;
 	struct fi_alias arg = { &fid, FI_RECV };
+	const struct iovec one = { buf, 4 };
 	struct fid_ep *second;
 
 	(void)state;
@@ -435,9 +436,20 @@ static void its_flags_are_its_own(void **state)
 	assert_true(flags_of(second, FI_RECV) == 0);
 	assert_int_equal(set_flags(second, FI_RECV | FI_MULTI_RECV), 0);
 	assert_true(flags_of(alias, FI_RECV) == FI_COMPLETION);
-	/* FI_INJECT is nothing that transfers and atomics may have by default. */
-	assert_int_equal(fi_write(second, buf, 4, NULL, PEER, 640, KEY, NULL), DONE);
+	/* A read has no buffer that FI_INJECT could return at once. */
+	assert_int_equal(fi_read(second, buf, 4, NULL, PEER, 640, KEY, NULL), DONE);
 	assert_true(flags == FI_FENCE);
+	assert_int_equal(fi_readv(second, &one, NULL, 1, PEER, 640, KEY, NULL), DONE);
+	assert_true(flags == FI_FENCE);
+	assert_int_equal(fi_write(second, buf, 4, NULL, PEER, 640, KEY, NULL), DONE);
+	assert_true(flags == (FI_FENCE | FI_INJECT));
+	assert_int_equal(fi_writev(second, &one, NULL, 1, PEER, 640, KEY, NULL), DONE);
+	assert_true(flags == (FI_FENCE | FI_INJECT));
+	assert_int_equal(fi_writedata(second, buf, 4, NULL, DATA, PEER, 640, KEY, NULL), DONE);
+	assert_true(flags == (FI_FENCE | FI_INJECT | FI_REMOTE_CQ_DATA));
+	assert_int_equal(fi_atomic(second, words, 2, NULL, PEER, 640, KEY, FI_UINT64, FI_SUM, NULL),
+			 DONE);
+	assert_true(flags == (FI_FENCE | FI_INJECT));
 	assert_int_equal(fi_send(second, buf, 4, NULL, PEER, NULL), DONE);
 	assert_true(flags == (FI_FENCE | FI_INJECT));
 	assert_int_equal(fi_close(fid), 0);

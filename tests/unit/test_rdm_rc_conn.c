@@ -435,6 +435,20 @@ static void what_is_counted_is_signaled(void **state)
 	}
 }
 
+/* The device would read the bytes of a write after the call, unless they are inline. */
+static void injected_writes_are_copied(void **state)
+{
+	(void)state;
+	rc.rdm.proto.xport.props.max_write = rc.rdm.proto.xport.props.max_read = 1000;
+	rc.inline_max = 8;
+	vrb_rc_set_modes(&rc.rdm, FI_COMPLETION);
+	assert_int_equal(rc.write.registered_end, 1001);
+	vrb_rc_set_modes(&rc.rdm, FI_COMPLETION | FI_INJECT);
+	assert_int_equal(rc.write.registered_end, 0);
+	assert_int_equal(rc.write.end, 9);
+	assert_int_equal(rc.read.registered_end, 1001);
+}
+
 static uint64_t timer_ms(void)
 {
 	struct itimerspec spec;
@@ -558,6 +572,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(buffers_of_silent_connections_come_back, begin,
 						end),
 		cmocka_unit_test_setup_teardown(what_is_counted_is_signaled, begin, end),
+		cmocka_unit_test_setup_teardown(injected_writes_are_copied, begin, end),
 		cmocka_unit_test_setup_teardown(grows_with_its_peers, begin, end),
 		cmocka_unit_test_setup_teardown(has_room_for_500_on_a_small_device, begin, end),
 		cmocka_unit_test_setup_teardown(shares_what_does_not_grow, begin, end),

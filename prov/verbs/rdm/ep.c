@@ -212,7 +212,9 @@ void vrb_rc_set_modes(struct ofi_rdm_ep *ep, uint64_t flags)
 	vrb_rc(ep)->fast[false].end = vrb_rc(ep)->fast[true].end = end;
 	vrb_rc(ep)->write.flags = FI_RMA | FI_WRITE | silent;
 	vrb_rc(ep)->write.end = fenced ? 0 : vrb_rc(ep)->inline_max + 1;
-	vrb_rc(ep)->write.registered_end = fenced ? 0 : ep->proto.xport.props.max_write + 1;
+	/* What is not inline is read by the device later, but FI_INJECT returns it at once. */
+	vrb_rc(ep)->write.registered_end =
+		fenced || flags & FI_INJECT ? 0 : ep->proto.xport.props.max_write + 1;
 	vrb_rc(ep)->read.flags = FI_RMA | FI_READ | silent;
 	vrb_rc(ep)->read.registered_end = fenced ? 0 : ep->proto.xport.props.max_read + 1;
 }
