@@ -117,6 +117,9 @@ void ofi_rdm_complete_rx(struct ofi_rdm_ep *ep, const struct ofi_rdm_recv *recv,
 	/* A receive of a shared context outlives the endpoint, so its end is reported. */
 	if (ep->closing && !ep->srx)
 		return;
+	/* An unknown source is an error, which is counted as one. */
+	if (ofi_unlikely(ep->source_err) && !item->err)
+		set_source(ep, item, from);
 	if (ofi_unlikely(item->err))
 		ofi_stats_add(&ep->stats, OFI_STATS_RX_ERRORS, 1);
 	if (from)

@@ -428,6 +428,7 @@ static inline void ofi_rdm_proto_take_whole(struct ofi_rdm_proto *proto, uint8_t
 	struct ofi_rdm_proto_peer *peer = in->peer;
 
 	ofi_rdm_match_drop(&proto->match[space], &in->match);
+	peer->in_count--;
 	TAILQ_REMOVE(&peer->ins, in, link);
 	in->state = OFI_RDM_PROTO_IN_FREE;
 	ofi_rdm_flow_return(&proto->budget, &peer->flow, in->charged);

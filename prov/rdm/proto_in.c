@@ -253,6 +253,7 @@ static enum ofi_rdm_wire_error in_keep(struct ofi_rdm_proto_in *message, bool ma
 		message->err = FI_ENOMEM;
 		if (matched && message->state != OFI_RDM_PROTO_IN_WHOLE)
 			ofi_rdm_proto_in_finish(message);
+		message->err = 0;
 		message->state = OFI_RDM_PROTO_IN_FREE;
 		return OFI_RDM_WIRE_E_MEMORY;
 	}

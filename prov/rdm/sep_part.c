@@ -90,7 +90,7 @@ static int parts_open_at(struct ofi_rdm_sep *sep)
 	if (ret)
 		return ret;
 	ofi_addr_set_port(name, ofi_addr_port(&sep->part[0].ep->self.sa));
-	if (ofi_addr_port(name) + sep->parts > UINT16_MAX)
+	if (ofi_addr_port(name) + sep->parts - 1 > UINT16_MAX)
 		ret = -FI_EADDRINUSE;
 	for (i = 1; i < sep->parts && !ret; i++)
 		ret = ofi_rdm_part_open(sep, i);

@@ -105,6 +105,18 @@ static void the_last_does_not_count(void **state)
 	assert_int_equal(vrb_rdm_pool_left(&pool), 0);
 }
 
+/* Chunks make more buffers than the limit asks for. */
+static void a_pool_may_exceed_its_limit(void **state)
+{
+	(void)state;
+	pool.limit = 2;
+	pool.count = 4;
+	assert_int_equal(vrb_rdm_pool_left(&pool), 1);
+	assert_non_null(vrb_rdm_pool_get(&pool));
+	assert_non_null(vrb_rdm_pool_get(&pool));
+	assert_int_equal(vrb_rdm_pool_left(&pool), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -113,6 +125,7 @@ int main(void)
 		cmocka_unit_test_setup(who_waits_leaves_a_share, begin),
 		cmocka_unit_test_setup(what_is_left_can_be_had, begin),
 		cmocka_unit_test_setup(the_last_does_not_count, begin),
+		cmocka_unit_test_setup(a_pool_may_exceed_its_limit, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

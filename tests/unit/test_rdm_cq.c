@@ -7,7 +7,10 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "prov/rdm/domain_progress.h"
+#include "prov/rdm/complete.h"
 #include "prov/rdm/cq.h"
+#include "prov/rdm/objects.h"
+#include "prov/rdm/peer.h"
 
 enum { SENDERS = 20000, GROWN = 64 * 1024 };
 
@@ -106,12 +109,39 @@ static void others_have_no_address(void **state)
 	assert_int_equal(error.err_data_size, 0);
 }
 
+/* With FI_SOURCE_ERR, a receive from a sender of unknown address fails for counters, too. */
+static void an_unknown_source_is_counted_as_an_error(void **state)
+{
+	struct ofi_cq_item item = { .flags = FI_RECV };
+	struct fi_cq_err_entry error = { 0 };
+	static struct ofi_rdm_recv recv;
+	static struct ofi_rdm_peer peer;
+	static struct ofi_rdm_ep ep;
+	static struct ofi_cntr cntr;
+
+	(void)state;
+	ep.rx_cq = (struct ofi_rdm_cq *)cq;
+	ep.cntrs[OFI_RDM_RECV] = &cntr;
+	ep.counts = ep.source_err = true;
+	peer.ep = &ep;
+	peer.source = peer.fi_addr = FI_ADDR_NOTAVAIL;
+	peer.addr.in.sin_family = AF_INET;
+	ofi_rdm_complete_rx(&ep, &recv, &item, &peer);
+	assert_int_equal(cntr.value, 0);
+	assert_int_equal(cntr.errors, 1);
+	assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
+	assert_int_equal(error.err, FI_EADDRNOTAVAIL);
+	assert_int_equal(error.err_data_size, sizeof(peer.addr.in));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(addresses_are_not_kept, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_not_read_is_freed, begin, end),
 		cmocka_unit_test_setup_teardown(others_have_no_address, begin, end),
+		cmocka_unit_test_setup_teardown(an_unknown_source_is_counted_as_an_error, begin,
+						end),
 	};
 
 	return cmocka_run_group_tests_name("rdm_cq", tests, NULL, NULL);

@@ -84,7 +84,8 @@ static inline struct vrb_rdm_buf *vrb_rdm_pool_get_share(struct vrb_rdm_pool *po
 /* Returns how many buffers vrb_rdm_pool_get_share() still grants, however many a peer holds. */
 static inline size_t vrb_rdm_pool_left(const struct vrb_rdm_pool *pool)
 {
-	size_t left = pool->limit - pool->count, share = 0;
+	/* A chunk may exceed the limit. */
+	size_t left = pool->limit > pool->count ? pool->limit - pool->count : 0, share = 0;
 	const struct vrb_rdm_buf *buf;
 
 	SLIST_FOREACH (buf, &pool->free, link)
