@@ -27,6 +27,21 @@ static void transfer(struct rdm_pair *pair, struct fid_mr *mr, uint64_t base, si
 	CHECK_FILLED(in, len, (unsigned int)len);
 }
 
+/* The connection was made by a write, of which the target's application learns nothing. */
+static void answer(struct rdm_pair *pair)
+{
+	uint64_t what = 7, got = 0, end = deadline();
+	int ret;
+
+	OK(fi_trecv(pair->side[0].ep, &got, 8, NULL, FI_ADDR_UNSPEC, 1, 0, &got));
+	while ((ret = (int)fi_tinject(pair->side[1].ep, &what, 8, pair->side[1].peer, 1)) ==
+	       -FI_EAGAIN)
+		pause_until(end, "room for a message");
+	OK(ret);
+	CHECK(rdm_wait(pair, 0).op_context == &got);
+	EQUAL(got, 7);
+}
+
 static void atomics(struct rdm_pair *pair, struct fid_mr *mr, uint64_t base)
 {
 	struct rdm_side *side = &pair->side[0];
@@ -190,6 +205,8 @@ static void with_mode(int mode)
 	if (!mode)
 		EQUAL(fi_mr_key(mr), KEY);
 	base = mode ? (uintptr_t)target : 0;
+	transfer(&pair, mr, base, 8);
+	answer(&pair);
 	for (i = 0; i < ARRAY_SIZE(lens); i++)
 		transfer(&pair, mr, base, lens[i]);
 	atomics(&pair, mr, base);

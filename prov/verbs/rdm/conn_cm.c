@@ -226,8 +226,7 @@ static void conn_answered(struct vrb_rc_conn *conn, const struct rdma_cm_event *
 				  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ESTABLISHED,
 							       .incarnation = cm.incarnation,
 							       .serial = cm.serial });
-		/* Any packet tells the passive side that the connection is established. */
-		if (conn->ud && conn->state == VRB_RC_CONN_UP && !conn->head)
+		if (conn->ud && conn->state == VRB_RC_CONN_UP)
 			err = vrb_ud_conn_start(conn);
 	}
 	if (err)

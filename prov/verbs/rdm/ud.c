@@ -449,6 +449,12 @@ void vrb_ud_conn_lost(struct vrb_rc_conn *conn)
 
 int vrb_ud_conn_start(struct vrb_rc_conn *conn)
 {
+	const struct vrb_ud_wr *wr;
+
+	/* The peer's process sees messages only, and not what is read and written. */
+	STAILQ_FOREACH (wr, &conn->ud->wrs, link)
+		if (wr->kind == VRB_UD_SEND)
+			return 0;
 	return vrb_rc_conn_send(conn, start_packet, sizeof(start_packet));
 }
 

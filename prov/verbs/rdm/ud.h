@@ -73,7 +73,10 @@ bool vrb_ud_conn_flush(struct vrb_rc_conn *conn);
 void vrb_ud_conn_heard(struct vrb_rc_conn *conn);
 /* The peer's process does not exist any more. */
 void vrb_ud_conn_lost(struct vrb_rc_conn *conn);
-/* Sends the packet that tells the passive side that the connection is established. */
+/*
+ * Sends the packet that tells the passive side that the connection is established, unless a message
+ * is under way, which does the same.
+ */
 int vrb_ud_conn_start(struct vrb_rc_conn *conn);
 /* Returns true if nothing is in flight, though its completion may not be reported yet. */
 bool vrb_ud_conn_quiet(const struct vrb_rc_conn *conn);
