@@ -245,6 +245,7 @@ struct vrb_ud {
 	uint64_t now, next;    /* in us: the time, and when a timer expires first */
 	uint64_t wake;	       /* in us: when the endpoint's timer polls */
 	uint32_t conns, fresh; /* connections, and those of which nothing has arrived */
+	uint32_t behind;       /* completions taken in full batches: the device may have more */
 	bool short_of_room;    /* something could not be sent for lack of buffers or room */
 	struct {
 		uint64_t since; /* in us: when `count` began to count */

@@ -198,6 +198,7 @@ static int poll_device(struct vrb_ud *all, int count, struct ibv_wc *out, int *d
 
 	if (n > 0 || !TAILQ_EMPTY(&all->busy)) {
 		all->polled = all->last;
+		all->behind = n < BATCH ? 0 : all->behind + BATCH;
 		all->last = all->now = vrb_ud_clock();
 	}
 	for (i = 0; i < n; i++) {
@@ -210,6 +211,16 @@ static int poll_device(struct vrb_ud *all, int count, struct ibv_wc *out, int *d
 	}
 	ack_messages(all);
 	return n;
+}
+
+/*
+ * Returns true if a timer has expired, unless acknowledgments that arrived before may still be in
+ * the device's CQ: until it was not full, or as much was taken from it as it holds.
+ */
+static bool is_late(struct vrb_ud *all)
+{
+	return all->now >= all->next &&
+	       (!all->behind || all->behind >= all->sq_depth + all->rq_depth);
 }
 
 int vrb_ud_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
@@ -226,7 +237,7 @@ int vrb_ud_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 		some = poll_device(all, count, wc, &n);
 		if (!TAILQ_EMPTY(&all->stalled))
 			vrb_ud_unstall(all);
-		if (!TAILQ_EMPTY(&all->busy) && (all->now >= all->next || all->short_of_room))
+		if (!TAILQ_EMPTY(&all->busy) && (is_late(all) || all->short_of_room))
 			run_timers(all);
 		vrb_ud_repost(all);
 		n += report(all, count - n, wc + n);
