@@ -8,7 +8,7 @@ set -u
 source=$(cd "${srcdir:-$(dirname "$0")/../..}" && pwd) || exit 1
 # Called by other scripts or by make only.
 internal="tests/bench/measure tests/man/extract tests/mpi/rsh tests/vm/init tests/abi/gen-layout.sh tests/abi/gen-node.sh"
-internal+=" tests/packages/inside"
+internal+=" tests/packages/inside tests/bench/check-peers"
 failed=0
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
