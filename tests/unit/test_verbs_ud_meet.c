@@ -473,6 +473,25 @@ static void letters_come_again_without_memory(void **state)
 	assert_int_equal(answered.count, 2);
 }
 
+/* A request is found by the end that sent it, even if a liar names the same end. */
+static void an_end_that_two_claim_is_found_once(void **state)
+{
+	struct ud_conn *other = ud_net_conn(1);
+
+	(void)state;
+	ask();
+	watch(1);
+	accept_it();
+	assert_int_equal(vrb_ud_hear(&other->rc, &asked.event), 0);
+	assert_int_equal(ud_nodes[1].rc.ud->by_end.used, 1);
+	ud_net_close(other);
+	ud_nodes[1].rc.ud->requests += 2;
+	assert_true(vrb_ud_was_asked(&ud_nodes[1].rc.rdm, &asked.event));
+	ud_net_close(passive);
+	assert_false(vrb_ud_was_asked(&ud_nodes[1].rc.rdm, &asked.event));
+	assert_int_equal(ud_nodes[1].rc.ud->by_end.used, 0);
+}
+
 static void requests_that_wait_are_limited(void **state)
 {
 	unsigned int i;
@@ -568,6 +587,7 @@ int main(void)
 						end),
 		cmocka_unit_test_setup_teardown(a_request_needs_the_key, begin, end),
 		cmocka_unit_test_setup_teardown(letters_come_again_without_memory, begin, end),
+		cmocka_unit_test_setup_teardown(an_end_that_two_claim_is_found_once, begin, end),
 		cmocka_unit_test_setup_teardown(requests_that_wait_are_limited, begin, end),
 		cmocka_unit_test_setup_teardown(a_request_is_declined, begin, end),
 		cmocka_unit_test_setup_teardown(a_stranger_cannot_answer, begin, end),

@@ -62,10 +62,10 @@ void ud_net_close(struct ud_conn *conn)
 {
 	struct vrb_rc_conn **at = bucket(conn);
 
+	vrb_ud_conn_close(&conn->rc);
 	while (*at != &conn->rc)
 		at = &(*at)->qp_next;
 	*at = conn->rc.qp_next;
-	vrb_ud_conn_close(&conn->rc);
 	free(conn);
 }
 

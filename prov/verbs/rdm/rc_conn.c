@@ -163,9 +163,9 @@ void vrb_rc_conn_free(struct vrb_rc_conn *conn)
 {
 	if (!conn)
 		return;
-	conn_unlist(conn);
 	vrb_shm_conn_close(conn);
 	vrb_ud_conn_close(conn);
+	conn_unlist(conn);
 	vrb_rc(conn->ep)->room.left += room_of(conn->ep, conn->size);
 	if (conn->peer)
 		vrb_rc_peer(conn->peer)->conns--;

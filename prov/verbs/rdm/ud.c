@@ -322,6 +322,7 @@ void vrb_ud_close(struct ofi_rdm_ep *ep)
 		free(wr);
 	}
 	vrb_ud_sleep_fini(all);
+	ofi_index_fini(&all->by_end);
 	free(all->rxs);
 	free(all->messages);
 	free(all->recvs);
@@ -396,6 +397,7 @@ void vrb_ud_conn_close(struct vrb_rc_conn *conn)
 	if (!conn->ud)
 		return;
 	vrb_ud_conn_end(conn);
+	vrb_ud_unknow(conn->ud);
 	vrb_ud_letter_free(conn->ud);
 	if (!conn->ud->asleep)
 		conn_empty(conn->ud);
@@ -512,9 +514,11 @@ int vrb_ud_hear(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 
 	if (!words_in(event, &words))
 		return -FI_EPROTO;
+	vrb_ud_unknow(ud);
 	ud->to = words.number;
 	ud->qpn = words.qpn;
 	ud->heard = true;
+	vrb_ud_know(ud);
 	ofi_rdm_seq_begin(&ud->in, 1, words.first);
 	/* Whoever names another queue pair than it sends from is not who it says. */
 	if (!event->id && event->param.ud.qp_num != words.qpn)

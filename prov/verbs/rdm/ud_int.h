@@ -118,6 +118,11 @@ struct vrb_ud_rest {
 	bool fresh;
 };
 
+/* A peer's end of a connection. */
+struct vrb_ud_end {
+	uint32_t number, qpn;
+};
+
 /* While the connection sleeps, it ends before qp, and `rest` follows instead. */
 struct vrb_ud_conn {
 	struct vrb_rc_conn *conn;
@@ -125,8 +130,13 @@ struct vrb_ud_conn {
 	const struct vrb_ah *path;
 	struct vrb_ud_letter *letter;
 	struct vrb_ud_rc *rc; /* NULL: none */
-	uint32_t to;	      /* the peer's number */
-	uint32_t qpn;	      /* the peer's queue pair */
+	union {
+		struct vrb_ud_end end;
+		struct {
+			uint32_t to;  /* the peer's number */
+			uint32_t qpn; /* the peer's queue pair */
+		};
+	};
 	int end_err; /* what `ended` is called with once nothing is stalled; 0: it has not ended */
 	bool asleep;
 	bool used;   /* a packet has arrived */
@@ -227,6 +237,8 @@ struct vrb_ud {
 	uint32_t recv_head, recv_tail;
 	struct vrb_ud_message *messages;
 	uint32_t message_mask, message_head, message_tail;
+
+	struct ofi_index by_end; /* numbers of connections by the peer's end; see ud_meet.c */
 
 	struct vrb_ud_conns busy;    /* timers run, or something waits to be sent */
 	struct vrb_ud_conns done;    /* the oldest work request has completed */
@@ -362,6 +374,9 @@ void vrb_ud_conn_begin(struct vrb_ud_conn *ud, uint32_t first);
 /* Letters (ud_meet.c). */
 /* Handles a letter. */
 void vrb_ud_met(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx);
+/* Finds the connection by the peer's end from now on; and no longer. */
+void vrb_ud_know(struct vrb_ud_conn *ud);
+void vrb_ud_unknow(struct vrb_ud_conn *ud);
 /* Nobody waits for the letter. A request that was not answered may have had an old hint. */
 void vrb_ud_letter_free(struct vrb_ud_conn *ud);
 /* Sends the letter again if it is time to. */

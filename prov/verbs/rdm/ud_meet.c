@@ -213,17 +213,59 @@ void vrb_ud_decline(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event, co
 		vrb_ud_put_bare(all, path, event->param.ud.qp_num, &packet);
 }
 
+static const void *end_of(const void *ep, uint32_t number)
+{
+	return &vrb_rc_conn_find((struct ofi_rdm_ep *)(uintptr_t)ep, number)->ud->end;
+}
+
+static uint64_t end_hash(const void *a, uint64_t seed)
+{
+	const struct vrb_ud_end *end = a;
+	uint64_t hash = (seed ^ ((uint64_t)end->number << 32 | end->qpn)) * 0x9e3779b97f4a7c15ULL;
+
+	return hash ^ hash >> 32;
+}
+
+static int end_compare(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct vrb_ud_end));
+}
+
+static struct ofi_index_keys ends_of(const struct vrb_ud *all)
+{
+	return (struct ofi_index_keys){
+		.owner = all->ep,
+		.key_of = end_of,
+		.hash = end_hash,
+		.compare = end_compare,
+	};
+}
+
+/* Without memory a repeated request counts as another one. So does one that a liar repeats. */
+void vrb_ud_know(struct vrb_ud_conn *ud)
+{
+	struct vrb_ud *all = vrb_ud_of(ud);
+
+	if (ofi_index_find(&all->by_end, ends_of(all), &ud->end) == OFI_INDEX_NONE)
+		ofi_index_add(&all->by_end, ends_of(all), ud->conn->qp_num);
+}
+
+void vrb_ud_unknow(struct vrb_ud_conn *ud)
+{
+	struct vrb_ud *all = vrb_ud_of(ud);
+
+	if (ud->heard && ofi_index_find(&all->by_end, ends_of(all), &ud->end) == ud->conn->qp_num)
+		ofi_index_remove(&all->by_end, ends_of(all), &ud->end);
+}
+
 static struct vrb_rc_conn *conn_of(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)
 {
-	uint32_t i, number = vrb_ud_number_in(event), qpn = event->param.ud.qp_num;
-	struct vrb_rc_conn *conn;
+	const struct vrb_ud *all = vrb_rc(ep)->ud;
+	struct vrb_ud_end end = { vrb_ud_number_in(event), event->param.ud.qp_num };
+	uint32_t number = all ? ofi_index_find(&all->by_end, ends_of(all), &end) : OFI_INDEX_NONE;
+	struct vrb_rc_conn *conn = number == OFI_INDEX_NONE ? NULL : vrb_rc_conn_find(ep, number);
 
-	for (i = 0; i < VRB_RDM_QP_BUCKETS; i++)
-		for (conn = vrb_rc(ep)->by_qp[i]; conn; conn = conn->qp_next)
-			if (conn->ud && conn->ud->to == number && conn->ud->qpn == qpn &&
-			    conn->state < VRB_RC_CONN_ENDED)
-				return conn;
-	return NULL;
+	return conn && conn->state < VRB_RC_CONN_ENDED ? conn : NULL;
 }
 
 bool vrb_ud_was_asked(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)
