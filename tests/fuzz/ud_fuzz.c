@@ -91,6 +91,11 @@ void vrb_tclass_set_ah(struct vrb_tclass tclass, struct ibv_ah_attr *attr)
 	(void)tclass, (void)attr;
 }
 
+struct ibv_qp *vrb_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	return ibv_create_qp(pd, attr);
+}
+
 void vrb_qp_settle(const struct vrb_domain *domain, const struct fi_info *info,
 		   struct ibv_qp_attr *attr, int mask)
 {
