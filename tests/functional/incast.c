@@ -187,10 +187,11 @@ void incast_send(struct child *parent, const struct incast *incast, unsigned int
 
 /* The receiver. */
 
+static uint8_t *bytes; /* of receives that stay posted until the endpoint is closed */
+
 struct sink {
 	const struct incast *incast;
 	struct node *node;
-	uint8_t *bytes;
 	uint32_t *next; /* of each sender */
 	unsigned int done;
 	struct incast_times times;
@@ -250,10 +251,10 @@ struct incast_times incast_receive(struct node *node, const struct incast *incas
 
 	alarm(LIMIT_S);
 	CHECK(incast->len >= sizeof(struct head) && incast->each > 1);
-	CHECK(sink.bytes = malloc(incast->len * RECEIVES));
+	CHECK(bytes = malloc(incast->len * RECEIVES));
 	CHECK(sink.next = calloc(incast->senders, sizeof(*sink.next)));
 	for (i = 0; i < RECEIVES; i++)
-		receive(&sink, sink.bytes + i * incast->len);
+		receive(&sink, bytes + i * incast->len);
 	begin(arg);
 	sink.start = now_us();
 	take(&sink, incast->senders);
