@@ -17,7 +17,7 @@ struct ofi_cq_peer {
 	struct fid_peer_cq *owner;
 	const struct fi_ops_cq *own; /* the calls that read the CQ itself */
 	struct ofi_lock lock;	     /* held by the thread that reads; guards what follows */
-	/* What was read and is not written yet: entries from `first` to `end`, then the error. */
+	/* These were read and are not written yet: `first` to `end`, then the error. */
 	ssize_t first, end;
 	bool failed;
 	struct fi_cq_tagged_entry entries[PEER_BATCH];

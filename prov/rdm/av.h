@@ -12,7 +12,7 @@ struct ofi_rdm_av {
 	struct ofi_domain *domain;
 	uint32_t addr_format;
 	struct ofi_lock index_lock; /* innermost lock */
-	/* Of the addresses; each is there once, with the first of its fi_addrs that is left. */
+	/* It has each address once, with the first of its fi_addrs that is left. */
 	struct ofi_index index;
 	LIST_HEAD(, ofi_rdm_ep) eps;  /* bound endpoints; guarded by base.lock */
 	struct ofi_rdm_av_key **keys; /* NULL if endpoints have keys of their own */

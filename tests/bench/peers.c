@@ -42,7 +42,7 @@ static const struct part parts[] = {
 
 static int failures;
 
-/* Of the processor, which others may use, too. */
+/* Returns the time of the processor, which others may use, too. */
 static double clock_s(void)
 {
 	return (double)clock() / CLOCKS_PER_SEC;

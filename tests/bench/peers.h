@@ -40,7 +40,7 @@ enum {
 	PEERS_BURST_US = 100,	   /* bursts begin within that time */
 };
 
-/* What ud*.c does not export. */
+/* These are private to ud*.c. */
 enum {
 	PEERS_REQUESTS = 1024,
 	PEERS_LETTER_FIRST_US = 100000,
@@ -128,7 +128,7 @@ struct peers_sink {
 	bool met;
 };
 
-/* What is counted in a part of the run. */
+/* These are counted in a part of the run. */
 struct peers_counts {
 	uint64_t packets, again;  /* of messages: first transmissions, and others */
 	uint64_t letters, probes; /* that the peers sent */
