@@ -4,6 +4,7 @@
 
 #include <endian.h>
 #include <string.h>
+#include "src/ds/index.h"
 
 const uint8_t ofi_rdm_addr_mapped[12] = { [10] = 0xff, [11] = 0xff };
 
@@ -110,12 +111,6 @@ int ofi_rdm_addr_compare(const void *a, const void *b)
 	return ret ? ret : memcmp(&x->in6.sin6_port, &y->in6.sin6_port, sizeof(in_port_t));
 }
 
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-	return hash ^ hash >> 32;
-}
-
 uint64_t ofi_rdm_addr_hash(const void *a, uint64_t seed)
 {
 	const struct ofi_rdm_addr *addr = a;
@@ -124,7 +119,7 @@ uint64_t ofi_rdm_addr_hash(const void *a, uint64_t seed)
 	ofi_rdm_addr_gid(addr, (uint8_t *)gid);
 	rest = ofi_rdm_addr_is_qp(addr) ? (uint64_t)addr->qp.qpn << 32 | addr->qp.key
 					: ofi_addr_port(&addr->sa);
-	return mix(mix(mix(seed, gid[0]), gid[1]), rest);
+	return ofi_index_mix(ofi_index_mix(ofi_index_mix(seed, gid[0]), gid[1]), rest);
 }
 
 void ofi_rdm_addr_gid(const struct ofi_rdm_addr *addr, uint8_t *gid)

@@ -24,7 +24,7 @@ enum { RX_CTX_BITS = 32 };
 /* An entry of the table. What follows the address is guarded by the index's lock. */
 struct av_entry {
 	struct ofi_rdm_addr addr; /* first */
-	/* Of the first fi_addr with this address: */
+	/* These are those of the address, in the entry of its first fi_addr. */
 	uint32_t number : 31;  /* of its authorization key, or 0 */
 	uint32_t repeated : 1; /* there are or were others */
 };
@@ -119,7 +119,7 @@ static void av_forget(struct ofi_rdm_av *av, size_t index, const void *addr)
 	if (first && at == index) {
 		at = first->repeated ? other_of(av, index, addr) : OFI_INDEX_NONE;
 		other = at == OFI_INDEX_NONE ? NULL : ofi_av_at(&av->base, at);
-		ofi_index_remove(&av->index, keys_of(av), addr);
+		ofi_index_remove(&av->index, keys_of(av), (uint32_t)index);
 		if (other) {
 			other->number = first->number;
 			other->repeated = true;

@@ -225,7 +225,7 @@ void ofi_rdm_peer_leave(struct ofi_rdm_peer *peer)
 
 	if (peer->addrs || peer->unused || ep->closing || !is_gone(peer) || is_awaited(peer))
 		return;
-	ofi_index_remove(&ep->known.index, keys_of(ep), &peer->addr);
+	ofi_index_remove(&ep->known.index, keys_of(ep), peer->number);
 	peer_release(peer);
 }
 

@@ -91,13 +91,15 @@ bool ofi_index_add(struct ofi_index *index, struct ofi_index_keys keys, uint32_t
 }
 
 /* Moves what follows into the gap, unless that would be before its home. */
-void ofi_index_remove(struct ofi_index *index, struct ofi_index_keys keys, const void *key)
+void ofi_index_remove(struct ofi_index *index, struct ofi_index_keys keys, uint32_t number)
 {
 	size_t gap, slot, mask = index->mask;
 
-	if (ofi_index_find(index, keys, key) == OFI_INDEX_NONE)
+	if (!index->slots)
 		return;
-	gap = slot = slot_of(index, keys, key);
+	gap = slot = slot_of(index, keys, keys.key_of(keys.owner, number));
+	if (index->slots[gap] != number)
+		return;
 	for (;;) {
 		slot = (slot + 1) & mask;
 		if (index->slots[slot] == OFI_INDEX_NONE)

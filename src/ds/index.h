@@ -34,7 +34,14 @@ void ofi_index_fini(struct ofi_index *index);
 uint32_t ofi_index_find(const struct ofi_index *index, struct ofi_index_keys keys, const void *key);
 /* Adds a number, whose key can be read already. Returns false when out of memory. */
 bool ofi_index_add(struct ofi_index *index, struct ofi_index_keys keys, uint32_t number);
-/* Removes the number with the key, if any, whose key can still be read. */
-void ofi_index_remove(struct ofi_index *index, struct ofi_index_keys keys, const void *key);
+/* Removes a number, whose key can still be read. Does nothing if it was not added. */
+void ofi_index_remove(struct ofi_index *index, struct ofi_index_keys keys, uint32_t number);
+
+/* Adds a word to a hash, which begins with a seed. Returns the new hash. */
+static inline uint64_t ofi_index_mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 32;
+}
 
 #endif

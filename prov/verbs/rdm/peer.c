@@ -12,13 +12,9 @@
 static uint8_t host_of(const struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr)
 {
 	uint64_t hash = vrb_rc(ep)->conns.host_key, words[2];
-	int i;
 
 	ofi_rdm_addr_gid(addr, (uint8_t *)words);
-	for (i = 0; i < 2; i++) {
-		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15ULL;
-		hash ^= hash >> 32;
-	}
+	hash = ofi_index_mix(ofi_index_mix(hash, words[0]), words[1]);
 	return (uint8_t)(hash % OFI_RDM_CONN_HOSTS);
 }
 

@@ -221,9 +221,8 @@ static const void *end_of(const void *ep, uint32_t number)
 static uint64_t end_hash(const void *a, uint64_t seed)
 {
 	const struct vrb_ud_end *end = a;
-	uint64_t hash = (seed ^ ((uint64_t)end->number << 32 | end->qpn)) * 0x9e3779b97f4a7c15ULL;
 
-	return hash ^ hash >> 32;
+	return ofi_index_mix(seed, (uint64_t)end->number << 32 | end->qpn);
 }
 
 static int end_compare(const void *a, const void *b)
@@ -254,8 +253,8 @@ void vrb_ud_unknow(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
 
-	if (ud->heard && ofi_index_find(&all->by_end, ends_of(all), &ud->end) == ud->conn->qp_num)
-		ofi_index_remove(&all->by_end, ends_of(all), &ud->end);
+	if (ud->heard)
+		ofi_index_remove(&all->by_end, ends_of(all), ud->conn->qp_num);
 }
 
 static struct vrb_rc_conn *conn_of(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)
