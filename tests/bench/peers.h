@@ -40,21 +40,6 @@ enum {
 	PEERS_BURST_US = 100,	   /* bursts begin within that time */
 };
 
-/* These are private to ud*.c. */
-enum {
-	PEERS_REQUESTS = 1024,
-	PEERS_LETTER_FIRST_US = 100000,
-	PEERS_LETTER_LAST_US = 1600000,
-	PEERS_PACE_US = 20000,
-	PEERS_SILENT_US = 200000,
-	PEERS_ASK_US = 1000000,
-	PEERS_BATCH = 16,
-	PEERS_KEPT = 64,
-	PEERS_SHARE = 256,
-	PEERS_LOOKS_WAKING = 4,
-	PEERS_FEW = 8,
-};
-
 struct peers_packet {
 	uint64_t at; /* when it arrives, in ns */
 	uint32_t peer;

@@ -173,7 +173,7 @@ void peers_net_accept(uint32_t peer)
 {
 	struct peers_packet request = { .peer = peer };
 
-	if (net.requests.head - net.requests.tail == PEERS_REQUESTS) {
+	if (net.requests.head - net.requests.tail == VRB_UD_REQUESTS) {
 		peers.counts.requests++;
 		return;
 	}
@@ -221,7 +221,7 @@ static void poll_device(void)
 	net.polled = net.last;
 	net.last = peers_us();
 	net.process_busy = peers.now;
-	for (i = 0; i < PEERS_BATCH && net.arrived_tail != net.arrived_head; i++) {
+	for (i = 0; i < VRB_UD_BATCH && net.arrived_tail != net.arrived_head; i++) {
 		rx = net.arrived[net.arrived_tail++ % VRB_UD_RQ];
 		if (!peers_sink_take(rx, net.polled))
 			peers_net_repost(rx);

@@ -52,11 +52,11 @@ static struct peers_awake *awake_new(uint32_t peer, uint32_t first)
 		awake = peers_alloc(1, sizeof(*awake));
 	*awake = (struct peers_awake){ .peer = peer };
 	awake->letter.at = OFI_RDM_DUE_NEVER;
-	awake->letter.wait = PEERS_LETTER_FIRST_US;
+	awake->letter.wait = VRB_UD_LETTER_US;
 	ofi_rdm_ack_init(&awake->ack, &peers_ack_params, first);
 	TAILQ_INSERT_TAIL(&all.awake, awake, awake);
 	all.awake_count++;
-	all.looks += PEERS_LOOKS_WAKING;
+	all.looks += VRB_UD_LOOKS_WAKING;
 	if (all.awake_count > peers.counts.awake)
 		peers.counts.awake = all.awake_count;
 	peers.sinks[peer].awake = awake;
@@ -120,7 +120,7 @@ static void look(uint32_t looks)
 
 	if (looks > all.awake_count)
 		looks = all.awake_count;
-	for (; looks && all.awake_count > PEERS_KEPT + peers.count / PEERS_SHARE; looks--) {
+	for (; looks && all.awake_count > VRB_UD_KEPT + peers.count / VRB_UD_SHARE; looks--) {
 		awake = TAILQ_FIRST(&all.awake);
 		if (look_at(awake))
 			continue;
@@ -169,7 +169,7 @@ static void send_answer(struct peers_awake *awake)
 
 	letter->at = peers_us() + letter->wait;
 	letter->wait =
-		letter->wait < PEERS_LETTER_LAST_US ? 2 * letter->wait : PEERS_LETTER_LAST_US;
+		letter->wait < VRB_UD_LETTER_MOST_US ? 2 * letter->wait : VRB_UD_LETTER_MOST_US;
 	send_packet(awake, VRB_UD_ANSWER);
 	watch(awake);
 }
@@ -255,7 +255,7 @@ static bool is_crowded(const struct peers_awake *awake, const struct peers_packe
 	if (ofi_rdm_seq_distance(awake->in.next, packet->number) <= 0 || kept <= VRB_UD_RQ / 2)
 		return false;
 	return kept > VRB_UD_RQ - VRB_UD_RQ / 4 ||
-	       __builtin_popcountll(awake->in.early) >= PEERS_FEW;
+	       __builtin_popcountll(awake->in.early) >= VRB_UD_FEW;
 }
 
 static bool take_numbered(struct peers_awake *awake, struct peers_rx *rx)

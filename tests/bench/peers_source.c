@@ -3,13 +3,8 @@
 #include <stdlib.h>
 #include "peers.h"
 
-/* As in prov/verbs/rdm/ud.c and ud_sleep.c. */
-const struct ofi_rdm_ack_params peers_ack_params = {
-	.first = 50000, .min = 5000, .max = 400000, .delay = 200, .every = 8, .silence = 10000000
-};
-static const struct ofi_rdm_cwnd_params cwnd_params = { .target = 5000,
-							.first = 16,
-							.most = OFI_RDM_SEQ_WINDOW };
+const struct ofi_rdm_ack_params peers_ack_params = { VRB_UD_ACK_TIMES, .silence = 10000000 };
+static const struct ofi_rdm_cwnd_params cwnd_params = VRB_UD_CWND_PARAMS;
 
 static struct peers_tx *spare;
 
@@ -55,7 +50,7 @@ void peers_source_init(struct peers_source *source, uint32_t first, uint32_t sin
 	ofi_rdm_cwnd_init(&source->cwnd, &cwnd_params);
 	ofi_rdm_seq_begin(&source->in, 1, sink_first);
 	source->letter.at = OFI_RDM_DUE_NEVER;
-	source->letter.wait = PEERS_LETTER_FIRST_US;
+	source->letter.wait = VRB_UD_LETTER_US;
 	source->met = peers.by_hello;
 }
 
@@ -82,7 +77,7 @@ static void launch(struct peers_source *source, struct peers_tx *tx)
 static uint64_t send_time(const struct peers_source *source)
 {
 	uint64_t time = ofi_rdm_cwnd_time(&source->cwnd, source->flying);
-	uint64_t most = source->cwnd.sent + PEERS_PACE_US;
+	uint64_t most = source->cwnd.sent + VRB_UD_PACE_US;
 
 	return !source->flying && time > most ? most : time;
 }
@@ -125,7 +120,7 @@ static void send_letter(struct peers_source *source)
 	if (letter->times++)
 		letter->at -= ofi_rdm_ack_part(letter->wait, peers_any(UINT32_MAX));
 	letter->wait =
-		letter->wait < PEERS_LETTER_LAST_US ? 2 * letter->wait : PEERS_LETTER_LAST_US;
+		letter->wait < VRB_UD_LETTER_MOST_US ? 2 * letter->wait : VRB_UD_LETTER_MOST_US;
 	peers.counts.letters++;
 	tx->done = true;
 	peers_net_post(tx);
@@ -136,9 +131,9 @@ static void timed_out(struct peers_source *source)
 {
 	if (source->ack.backoff < 2)
 		ofi_rdm_cwnd_timeout(&source->cwnd, peers_us());
-	if (peers_us() - source->ack.last_arrival < PEERS_SILENT_US || peers_us() < source->ask)
+	if (peers_us() - source->ack.last_arrival < VRB_UD_SILENT_US || peers_us() < source->ask)
 		return;
-	source->ask = peers_us() + PEERS_ASK_US;
+	source->ask = peers_us() + VRB_UD_ASK_US;
 	peers.counts.probes++;
 	ofi_rdm_ack_heard(&source->ack, peers_us());
 }

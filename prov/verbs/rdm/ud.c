@@ -38,11 +38,7 @@ static struct ofi_rdm_ack_params ack_params(void)
 	uint64_t silence = 1000ull * (ms > SILENCE_MS ? ms : SILENCE_MS);
 
 	return (struct ofi_rdm_ack_params){
-		.first = 50000,
-		.min = 5000,
-		.max = 400000,
-		.delay = 200,
-		.every = 8,
+		VRB_UD_ACK_TIMES,
 		.silence = silence < UINT32_MAX ? (uint32_t)silence : UINT32_MAX,
 	};
 }

@@ -33,9 +33,27 @@ enum {
 	/* Refusals of packets to unknown connections: so many in so many us. */
 	VRB_UD_REFUSALS = 32,
 	VRB_UD_REFUSAL_US = 8000,
+	VRB_UD_LETTER_US = 100000, /* until a letter is sent again the first time */
+	VRB_UD_LETTER_MOST_US = 1600000,
+	VRB_UD_REQUESTS = 1024,	   /* that wait to be handled; the others are sent again */
+	VRB_UD_PACE_US = 20000,	   /* between packets if nothing is in flight */
+	VRB_UD_SILENT_US = 200000, /* until the peer's host is asked */
+	VRB_UD_ASK_US = 1000000,   /* until it is asked again */
+	VRB_UD_BATCH = 16,	   /* completions that a poll takes at once */
+	VRB_UD_FEW = 8,		   /* early packets of a peer when many are kept */
+	VRB_UD_KEPT = 64,	   /* connections that stay awake in any case */
+	VRB_UD_SHARE = 256,	   /* and one of so many besides */
+	VRB_UD_LOOKS_WAKING = 4,   /* looks for each connection that wakes */
 	VRB_UD_RC_BUCKETS = 1024,
 	VRB_UD_RING = OFI_RDM_WIRE_WINDOW,
 };
+
+/* The times of struct ofi_rdm_ack_params, but for the silence. */
+#define VRB_UD_ACK_TIMES .first = 50000, .min = 5000, .max = 400000, .delay = 200, .every = 8
+#define VRB_UD_CWND_PARAMS                                              \
+	{                                                               \
+		.target = 5000, .first = 16, .most = OFI_RDM_SEQ_WINDOW \
+	}
 
 struct vrb_ud_wr;
 

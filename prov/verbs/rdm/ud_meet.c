@@ -25,10 +25,7 @@
 
 enum {
 	GID = 16,
-	FIRST_US = 100000, /* until a request is sent again the first time */
-	LAST_US = 1600000,
-	REQUESTS = 1024, /* that wait to be handled; the others are sent again */
-	TIMES = 2,	 /* a request is sent until the connection manager is asked instead */
+	TIMES = 2, /* a request is sent until the connection manager is asked instead */
 };
 
 static struct ibv_ah_attr way_to(const struct vrb_ud *all, const uint8_t *gid)
@@ -121,7 +118,7 @@ static struct vrb_ud_letter *letter_new(enum vrb_ud_kind kind, const uint8_t *wi
 	if (!letter)
 		return NULL;
 	letter->kind = kind;
-	letter->wait = FIRST_US;
+	letter->wait = VRB_UD_LETTER_US;
 	letter->len = len;
 	memcpy(letter->data, wire, len);
 	return letter;
@@ -148,7 +145,8 @@ static void send_letter(struct vrb_ud_conn *ud)
 	/* Many who ask the same peer at once, in vain, must not go on to ask at the same times. */
 	if (letter->times)
 		letter->at -= ofi_rdm_ack_part(letter->wait, ud->conn->qp_num + letter->times);
-	letter->wait = letter->wait < LAST_US ? 2 * letter->wait : LAST_US;
+	letter->wait =
+		letter->wait < VRB_UD_LETTER_MOST_US ? 2 * letter->wait : VRB_UD_LETTER_MOST_US;
 	letter->times += letter->times < UINT8_MAX;
 	vrb_ud_put_bare(all, ud->path, ud->qpn, &packet);
 }
@@ -327,7 +325,7 @@ static void take_ask(struct vrb_ud *all, const struct ibv_wc *wc, const struct v
 	const struct vrb_ud_packet *packet = &rx->packet;
 	struct rdma_cm_event event;
 
-	if (packet->len < GID || packet->to != all->key || all->requests == REQUESTS ||
+	if (packet->len < GID || packet->to != all->key || all->requests == VRB_UD_REQUESTS ||
 	    !comes_from(all, rx))
 		return;
 	event = event_new(RDMA_CM_EVENT_CONNECT_REQUEST, wc, packet, GID);

@@ -7,7 +7,6 @@
 #include "src/ds/compiler.h"
 #include "ud_int.h"
 
-#define BATCH	16
 #define ROUNDS	128 /* of batches in one call: packets that are dropped may never end */
 #define TICK_MS 100 /* peers learn from polls that this process is alive */
 
@@ -192,13 +191,13 @@ static void packet_left(struct vrb_ud *all, const struct ibv_wc *wc)
  */
 static int poll_device(struct vrb_ud *all, int count, struct ibv_wc *out, int *done)
 {
-	int most = all->rcs.srq && count - *done < BATCH ? count - *done : BATCH;
-	struct ibv_wc wc[BATCH];
+	int most = all->rcs.srq && count - *done < VRB_UD_BATCH ? count - *done : VRB_UD_BATCH;
+	struct ibv_wc wc[VRB_UD_BATCH];
 	int i, n = ibv_poll_cq(vrb_rc(all->ep)->cq, most, wc);
 
 	if (n > 0 || !TAILQ_EMPTY(&all->busy)) {
 		all->polled = all->last;
-		all->behind = n < BATCH ? 0 : all->behind + BATCH;
+		all->behind = n < VRB_UD_BATCH ? 0 : all->behind + VRB_UD_BATCH;
 		all->last = all->now = vrb_ud_clock();
 	}
 	for (i = 0; i < n; i++) {

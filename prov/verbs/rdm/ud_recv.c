@@ -16,8 +16,6 @@
 #include "ud_int.h"
 #include "ud_sge.h"
 
-enum { FEW = 8 }; /* early packets of a peer when many are kept */
-
 static void rx_put(struct vrb_ud *all, struct vrb_ud_rx *rx)
 {
 	rx->wr.next = all->repost;
@@ -297,7 +295,7 @@ static bool is_crowded(const struct vrb_ud_conn *ud, const struct vrb_ud_packet 
 	    all->kept <= all->rq_depth / 2)
 		return false;
 	return all->kept > all->rq_depth - all->rq_depth / 4 ||
-	       __builtin_popcountll(ud->in.early) >= FEW;
+	       __builtin_popcountll(ud->in.early) >= VRB_UD_FEW;
 }
 
 /*

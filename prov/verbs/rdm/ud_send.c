@@ -15,9 +15,6 @@
 #define RESERVE	     32u /* of the device's send queue, for packets without a number */
 #define SIGNAL_EVERY 16u
 #define WAKE_US	     20000
-#define PACE_US	     20000  /* between packets if nothing is in flight */
-#define SILENT_US    200000 /* until the peer's host is asked */
-#define ASK_US	     1000000
 
 static struct vrb_ud_tx *tx_new(struct vrb_ud *all)
 {
@@ -338,7 +335,8 @@ static bool has_work(const struct vrb_ud_conn *ud)
  */
 static uint64_t send_time(const struct vrb_ud_conn *ud)
 {
-	uint64_t time = ofi_rdm_cwnd_time(&ud->cwnd, ud->flying), most = ud->cwnd.sent + PACE_US;
+	uint64_t time = ofi_rdm_cwnd_time(&ud->cwnd, ud->flying),
+		 most = ud->cwnd.sent + VRB_UD_PACE_US;
 
 	/* The device avoids congestion itself. */
 	if (vrb_ud_of(ud)->unordered)
@@ -442,9 +440,9 @@ static void timed_out(struct vrb_ud_conn *ud)
 	/* Further timeouts say nothing new about the network. */
 	if (ud->ack.backoff < 2)
 		ofi_rdm_cwnd_timeout(&ud->cwnd, all->now);
-	if (all->now - ud->ack.last_arrival < SILENT_US || all->now < ud->ask)
+	if (all->now - ud->ack.last_arrival < VRB_UD_SILENT_US || all->now < ud->ask)
 		return;
-	ud->ask = all->now + ASK_US;
+	ud->ask = all->now + VRB_UD_ASK_US;
 	all->calls->silent(ud->conn);
 }
 

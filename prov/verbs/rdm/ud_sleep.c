@@ -14,15 +14,10 @@
 #include "ud_int.h"
 
 enum {
-	KEPT = 64,   /* connections that stay awake in any case */
-	SHARE = 256, /* and one of so many besides */
 	LOOKS = 1024,
-	LOOKS_WAKING = 4, /* for each connection that wakes */
 };
 
-static const struct ofi_rdm_cwnd_params cwnd_params = { .target = 5000,
-							.first = 16,
-							.most = OFI_RDM_SEQ_WINDOW };
+static const struct ofi_rdm_cwnd_params cwnd_params = VRB_UD_CWND_PARAMS;
 
 /* A connection that sleeps has these bytes of the object, and a struct vrb_ud_rest. */
 static const size_t common = offsetof(struct vrb_ud_conn, qp);
@@ -53,7 +48,7 @@ void vrb_ud_sleep_init(struct vrb_ud *all)
 {
 	TAILQ_INIT(&all->awake);
 	TAILQ_INIT(&all->spare);
-	all->awake_least = KEPT;
+	all->awake_least = VRB_UD_KEPT;
 	all->sleeping.ops.post_send = post_asleep;
 	all->sleeper.context = &all->sleeping;
 }
@@ -105,7 +100,7 @@ struct vrb_ud_conn *vrb_ud_awake_new(struct vrb_rc_conn *conn)
 	ud->conn = conn;
 	TAILQ_INSERT_TAIL(&all->awake, ud, awake);
 	all->awake_count++;
-	all->looks += LOOKS_WAKING;
+	all->looks += VRB_UD_LOOKS_WAKING;
 	conn->ud = ud;
 	conn->qp = conn->sq = &ud->qp;
 	conn->slots = ud->slots;
@@ -271,7 +266,7 @@ static bool look_at(struct vrb_ud *all, struct vrb_ud_conn *ud)
 
 static bool are_many(const struct vrb_ud *all)
 {
-	return all->awake_count > all->awake_least + all->conns / SHARE;
+	return all->awake_count > all->awake_least + all->conns / VRB_UD_SHARE;
 }
 
 static void look(struct vrb_ud *all, uint32_t looks)
