@@ -274,6 +274,21 @@ static int send_list(const struct ofi_rdm_xport_ops *ops, struct ofi_rdm_peer *p
 	return ops->send(&peer->proto, head, sizeof(head), iov, 2, 4, NULL);
 }
 
+static struct vrb_rc_peer rc_peer;
+
+/* Connects the peer by a queue pair; packets of 256 bytes go inline, and there is one buffer. */
+static struct vrb_rc_conn *conn_for_packets(struct ibv_qp *qp, struct vrb_rdm_buf *bounce)
+{
+	struct vrb_rc_conn *conn = vrb_rc_conn_new(&rc.rdm);
+
+	rc_peer = (struct vrb_rc_peer){ .rdm.ep = &rc.rdm, .conn = conn };
+	conn->qp = conn->sq = qp;
+	SLIST_INSERT_HEAD(&rc.tx_bufs.free, bounce, link);
+	post_err = 0;
+	rc.inline_max = 256;
+	return conn;
+}
+
 static void a_packet_goes_inline_or_by_a_bounce_buffer(void **state)
 {
 	struct fi_ep_attr attr = { 0 };
@@ -281,19 +296,14 @@ static void a_packet_goes_inline_or_by_a_bounce_buffer(void **state)
 	const struct ofi_rdm_xport_ops *ops = vrb_rdm_rc(&domain, &info).ops;
 	struct ibv_context context = { .ops.post_send = post_send };
 	struct ibv_qp qp = { .context = &context };
-	static struct vrb_rc_peer rc_peer;
-	struct vrb_rc_conn *conn = vrb_rc_conn_new(&rc.rdm);
 	uint8_t bytes[sizeof(sent)];
 	struct vrb_rdm_buf bounce = { .out.data = bytes };
+	struct vrb_rc_conn *conn;
 
 	(void)state;
-	rc_peer = (struct vrb_rc_peer){ .rdm.ep = &rc.rdm, .conn = conn };
 	TAILQ_INIT(&rc.conns.starved);
 	rc.conns.timer.fd = -1;
-	conn->qp = conn->sq = &qp;
-	SLIST_INSERT_HEAD(&rc.tx_bufs.free, &bounce, link);
-	post_err = 0;
-	rc.inline_max = 256;
+	conn = conn_for_packets(&qp, &bounce);
 	rc.packet.max_sge = 3;
 	assert_int_equal(send_list(ops, &rc_peer.rdm), 0);
 	assert_true(send_flags & IBV_SEND_INLINE);
@@ -327,17 +337,12 @@ static void a_packet_of_many_buffers_is_copied(void **state)
 	const struct fi_info info = { .ep_attr = &attr };
 	struct ibv_context context = { .ops.post_send = post_send };
 	struct ibv_qp qp = { .context = &context };
-	static struct vrb_rc_peer rc_peer;
-	struct vrb_rc_conn *conn = vrb_rc_conn_new(&rc.rdm);
 	uint8_t bytes[sizeof(sent)];
 	struct vrb_rdm_buf bounce = { .out.data = bytes };
+	struct vrb_rc_conn *conn;
 
 	(void)state;
-	rc_peer = (struct vrb_rc_peer){ .rdm.ep = &rc.rdm, .conn = conn };
-	conn->qp = conn->sq = &qp;
-	SLIST_INSERT_HEAD(&rc.tx_bufs.free, &bounce, link);
-	post_err = 0;
-	rc.inline_max = 256;
+	conn = conn_for_packets(&qp, &bounce);
 	rc.packet.max_sge = 2;
 	assert_int_equal(send_list(vrb_rdm_rc(&domain, &info).ops, &rc_peer.rdm), 0);
 	assert_false(send_flags & IBV_SEND_INLINE);

@@ -102,13 +102,23 @@ static int query_device_ex(struct ibv_context *ctx, const struct ibv_query_devic
 	return 0;
 }
 
-static void open_with_odp(struct rig *rig, uint32_t caps)
+enum {
+	DGRAM_ODP = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV,
+	RC_ODP = DGRAM_ODP | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ,
+};
+
+static void ask_for_odp(uint32_t caps)
 {
 	fake.ctx.abi_compat = __VERBS_ABI_IS_EXTENDED;
 	fake.ex.sz = sizeof(fake.ex);
 	fake.ex.query_device_ex = query_device_ex;
 	odp_caps = caps;
 	vrb_params.use_odp = 1;
+}
+
+static void open_with_odp(struct rig *rig, uint32_t caps)
+{
+	ask_for_odp(caps);
 	capture_start();
 	rig_open_domain(rig);
 	assert_int_equal(!strstr(capture_stop(), "FI_VERBS_USE_ODP has no effect"), caps > 3);
@@ -116,20 +126,18 @@ static void open_with_odp(struct rig *rig, uint32_t caps)
 
 static void test_odp(void **state)
 {
-	uint32_t rc = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
-		      IBV_ODP_SUPPORT_READ;
 	struct rig *rig = *state;
 
-	open_with_odp(rig, rc);
+	open_with_odp(rig, RC_ODP);
 	check_access(rig, FI_SEND, IBV_ACCESS_ON_DEMAND);
 	check_access(rig, FI_REMOTE_WRITE, LOCAL | REMOTE_WRITE | ATOMIC);
 	rig_close(rig);
 	rig_init(rig);
-	open_with_odp(rig, rc | IBV_ODP_SUPPORT_ATOMIC);
+	open_with_odp(rig, RC_ODP | IBV_ODP_SUPPORT_ATOMIC);
 	check_access(rig, FI_REMOTE_WRITE, LOCAL | REMOTE_WRITE | ATOMIC | IBV_ACCESS_ON_DEMAND);
 	rig_close(rig);
 	rig_init(rig);
-	open_with_odp(rig, IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV);
+	open_with_odp(rig, DGRAM_ODP);
 	check_access(rig, FI_SEND, 0);
 	rig_close(rig);
 	rig_init(rig);
@@ -140,31 +148,25 @@ static void test_odp(void **state)
 /* Datagrams and shared receive contexts have capabilities of their own. */
 static void test_odp_receives(void **state)
 {
-	uint32_t rc = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
-		      IBV_ODP_SUPPORT_READ;
 	struct rig *rig = *state;
 
-	open_with_odp(rig, rc);
+	open_with_odp(rig, RC_ODP);
 	check_access(rig, FI_RECV, LOCAL);
 	rig_close(rig);
 	rig_init(rig);
-	open_with_odp(rig, rc | IBV_ODP_SUPPORT_SRQ_RECV);
+	open_with_odp(rig, RC_ODP | IBV_ODP_SUPPORT_SRQ_RECV);
 	check_access(rig, FI_RECV, LOCAL | IBV_ACCESS_ON_DEMAND);
 	rig_close(rig);
 	rig_init(rig);
 	rig->info->ep_attr->type = FI_EP_DGRAM;
-	odp_ud_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
-	open_with_odp(rig, rc);
+	odp_ud_caps = DGRAM_ODP;
+	open_with_odp(rig, RC_ODP);
 	check_access(rig, FI_RECV, LOCAL | IBV_ACCESS_ON_DEMAND);
 	rig_close(rig);
 	rig_init(rig);
 	rig->info->ep_attr->type = FI_EP_DGRAM;
 	odp_ud_caps = IBV_ODP_SUPPORT_SEND;
-	odp_caps = rc;
-	vrb_params.use_odp = 1;
-	fake.ctx.abi_compat = __VERBS_ABI_IS_EXTENDED;
-	fake.ex.sz = sizeof(fake.ex);
-	fake.ex.query_device_ex = query_device_ex;
+	ask_for_odp(RC_ODP);
 	capture_start();
 	rig_open_domain(rig);
 	assert_non_null(strstr(capture_stop(), "on-demand paging for datagrams"));
