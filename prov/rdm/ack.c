@@ -99,18 +99,22 @@ static void ack_mark_newest(struct ofi_rdm_ack *ack, uint32_t order)
 		ack->newest = order;
 }
 
-/* The peer already had the retransmitted packet: packets overtake each other more than assumed. */
-static void ack_mark_doubles(struct ofi_rdm_ack *ack, uint16_t doubles)
+/*
+ * The peer already had a retransmitted packet: packets overtake each other more than assumed.
+ * Returns true if so.
+ */
+static bool ack_mark_doubles(struct ofi_rdm_ack *ack, uint16_t doubles)
 {
 	int16_t more = (int16_t)(doubles - ack->its_doubles);
 
 	if (more <= 0)
-		return;
+		return false;
 	ack->its_doubles = doubles;
 	if (!ack->sent_again)
-		return;
+		return false;
 	ack->sent_again = 0;
 	ack->reorder = (uint8_t)ack_between(2u * ack->reorder, REORDER_MIN, REORDER_MAX);
+	return true;
 }
 
 static void ack_complete(struct ofi_rdm_ack *ack, struct ofi_rdm_ack_node *node, uint32_t echo,
@@ -125,6 +129,8 @@ static void ack_complete(struct ofi_rdm_ack *ack, struct ofi_rdm_ack_node *node,
 	/* Only the echo tells which copy of a retransmitted packet has arrived. */
 	if (!node->again)
 		ack_mark_newest(ack, node->order);
+	else if (ofi_rdm_seq_distance(echo, node->order) > 0)
+		news->needless = true;
 }
 
 /* Moves acknowledged packets from the list of sent packets to the news. */
@@ -155,13 +161,14 @@ bool ofi_rdm_ack_take(struct ofi_rdm_ack *ack, const struct ofi_rdm_ack_words *w
 	if (!ack_is_possible(ack, words))
 		return false;
 	ack->last_arrival = now;
-	ack_mark_doubles(ack, words->doubles);
+	news->needless = ack_mark_doubles(ack, words->doubles);
 	ack_mark_newest(ack, words->echo);
 	ack_sort(ack, words, now, news);
 	if (news->rtt)
 		ack_measure(ack, news->rtt);
 	if (news->count) {
-		ack->backoff = 0;
+		if (!news->needless)
+			ack->backoff = 0;
 		ack->timer = ack->first ? now + ofi_rdm_ack_timeout(ack) : OFI_RDM_ACK_NEVER;
 	}
 	return true;

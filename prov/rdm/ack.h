@@ -19,7 +19,8 @@
  *   timeout           as in RFC 6298: the smoothed round-trip time plus four times its variation,
  *                     plus the delay of acknowledgments; doubled with each successive timeout.
  *                     These are shorter by up to a half, each by another part, so that peers that
- *                     lose packets together do not send them again together.
+ *                     lose packets together do not send them again together. The doubling goes on
+ *                     while retransmissions turn out to be needless.
  *   silence           a peer that has packets to acknowledge and sends nothing for this time is
  *                     given up, whatever was retransmitted meanwhile.
  *
@@ -91,6 +92,7 @@ struct ofi_rdm_ack_news {
 	struct ofi_rdm_ack_node *done; /* acknowledged packets, linked by `next` */
 	uint32_t count;		       /* their number */
 	uint32_t rtt;		       /* the measured round-trip time; 0 for none */
+	bool needless;		       /* a packet was retransmitted although it had arrived */
 };
 
 enum ofi_rdm_ack_due {

@@ -7,7 +7,8 @@ enum {
 	ERA = 10000000, /* the shortest round-trip time is that of the last 10 to 20 seconds */
 	ROUND = 32,	/* packets in which losses are counted */
 	ROUND_LOST = 4,
-	FAR = 3, /* round trips that were too long even with the smallest window */
+	QUICK = 2, /* round trips: within the last ones none may be short if the queue is full */
+	FAR = 3,   /* round trips that were too long even with the smallest window */
 };
 
 void ofi_rdm_cwnd_init(struct ofi_rdm_cwnd *cwnd, const struct ofi_rdm_cwnd_params *params)
@@ -80,8 +81,18 @@ static bool cwnd_cut(struct ofi_rdm_cwnd *cwnd, uint64_t window, uint64_t now)
 	if (cwnd->cut && now - cwnd->cut < cwnd->rtt)
 		return false;
 	cwnd->cut = now;
+	cwnd->before = 0;
 	cwnd_set(cwnd, window > cwnd->window / 2 ? window : cwnd->window / 2);
 	return true;
+}
+
+/*
+ * A full queue delays all packets. If some arrive fast, processes or interrupts were late with the
+ * others.
+ */
+static bool cwnd_is_queued(const struct ofi_rdm_cwnd *cwnd, uint64_t now)
+{
+	return now - cwnd->quick > QUICK * (uint64_t)cwnd->rtt;
 }
 
 /* The round trip was too long. If it is with the smallest window, queueing is not the cause. */
@@ -116,8 +127,8 @@ static void cwnd_count(struct ofi_rdm_cwnd *cwnd, uint32_t acked, uint32_t lost,
 {
 	bool many;
 
-	cwnd->acked += acked < ROUND ? (uint16_t)acked : ROUND;
-	cwnd->lost += (uint16_t)lost;
+	cwnd->acked += acked < ROUND ? (uint8_t)acked : ROUND;
+	cwnd->lost += (uint8_t)lost;
 	if (cwnd->acked + cwnd->lost < ROUND)
 		return;
 	many = cwnd->lost > ROUND_LOST;
@@ -138,9 +149,11 @@ void ofi_rdm_cwnd_acked(struct ofi_rdm_cwnd *cwnd, uint32_t count, uint32_t rtt,
 	}
 	far = cwnd->far ? cwnd_far_target(cwnd) : 0;
 	target = far > target ? far : target;
+	if (rtt && rtt <= target)
+		cwnd->quick = now;
 	if (cwnd->rtt <= target)
 		cwnd_grow(cwnd, count);
-	else if (rtt)
+	else if (rtt && cwnd_is_queued(cwnd, now))
 		cwnd_shrink(cwnd, target, now);
 	cwnd_count(cwnd, count, 0, now);
 }
@@ -154,7 +167,15 @@ void ofi_rdm_cwnd_timeout(struct ofi_rdm_cwnd *cwnd, uint64_t now)
 {
 	cwnd->fresh = false;
 	cwnd->cut = now;
+	cwnd->before = cwnd->window;
 	cwnd_set(cwnd, cwnd->window / 2);
+}
+
+void ofi_rdm_cwnd_needless(struct ofi_rdm_cwnd *cwnd)
+{
+	if (cwnd->window < cwnd->before)
+		cwnd->window = cwnd->before;
+	cwnd->before = 0;
 }
 
 uint64_t ofi_rdm_cwnd_time(const struct ofi_rdm_cwnd *cwnd, uint32_t under_way)

@@ -11,8 +11,12 @@
  *             network is far: then a quarter more than the recent shortest round trip is allowed.
  *   below 1   a thousand senders have less than one packet each in flight: a window of 1/20 is one
  *             packet in 20 round trips.
+ *   noise     where processes or interrupts are late now and then, some round trips are short and
+ *             some long. A full queue makes all of them long, so the window does not shrink if one
+ *             of the last two was short.
  *   losses    are not taken as congestion while they are rare: a link that loses one packet of a
- *             hundred is not slowed down. More than one of eight, and timeouts, halve the window.
+ *             hundred is not slowed down. More than one of eight, and timeouts, halve the window. A
+ *             timeout that turns out to have been too early is undone.
  *
  * It is a state machine: the caller supplies the time in microseconds and the measured round-trip
  * times, and asks before it sends a new packet. Retransmissions need no permission.
@@ -41,14 +45,16 @@ struct ofi_rdm_cwnd {
 	const struct ofi_rdm_cwnd_params *params;
 	uint64_t cut;		 /* time when it last shrank */
 	uint64_t sent;		 /* time of the last new packet */
+	uint64_t quick;		 /* time of the last round trip that was not too long */
 	uint64_t era;		 /* when the shortest round-trip time is measured again */
 	uint32_t window;	 /* in fractions of a packet */
 	uint32_t rtt;		 /* the last round-trip time; 0 for none yet */
 	uint32_t least, earlier; /* shortest round-trip time of this era, and of the previous one */
-	uint16_t lost, acked;	 /* packets since losses were last evaluated */
-	uint8_t vain;		 /* round trips that were too long with the smallest window */
-	bool fresh;		 /* no round trip was too long yet: the window doubles in each */
-	bool far;		 /* round trips are long whatever the window */
+	uint32_t before; /* the window before the last timeout; 0 if something else has cut it */
+	uint8_t lost, acked; /* packets since losses were last evaluated */
+	uint8_t vain : 6;    /* round trips that were too long with the smallest window */
+	bool fresh : 1;	     /* no round trip was too long yet: the window doubles in each */
+	bool far : 1;	     /* round trips are long whatever the window */
 };
 
 void ofi_rdm_cwnd_init(struct ofi_rdm_cwnd *cwnd, const struct ofi_rdm_cwnd_params *params);
@@ -59,6 +65,8 @@ void ofi_rdm_cwnd_acked(struct ofi_rdm_cwnd *cwnd, uint32_t count, uint32_t rtt,
 void ofi_rdm_cwnd_lost(struct ofi_rdm_cwnd *cwnd, uint64_t now);
 /* A packet is retransmitted because nothing arrived. */
 void ofi_rdm_cwnd_timeout(struct ofi_rdm_cwnd *cwnd, uint64_t now);
+/* The packets that were retransmitted last had arrived, or were yet to: the peer was just late. */
+void ofi_rdm_cwnd_needless(struct ofi_rdm_cwnd *cwnd);
 
 /*
  * Returns when a new packet may be sent with that many in flight: now or earlier if at once, NEVER

@@ -182,6 +182,8 @@ static void take_words(struct peers_source *source, const struct peers_packet *p
 
 	if (!ofi_rdm_ack_take(&source->ack, &packet->words, peers_us(), &news))
 		peers_die("an acknowledgment is impossible", number_of(source));
+	if (news.needless)
+		ofi_rdm_cwnd_needless(&source->cwnd);
 	if (!news.count)
 		return;
 	for (node = news.done; node; node = next) {

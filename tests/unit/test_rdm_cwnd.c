@@ -308,10 +308,49 @@ static void test_cut(void **state)
 	assert_in_range(cwnd.window / OFI_RDM_CWND_ONE, 50, 51);
 	ofi_rdm_cwnd_acked(&cwnd, 1, 100000, 1300);
 	assert_in_range(cwnd.window / OFI_RDM_CWND_ONE, 50, 51);
-	ofi_rdm_cwnd_acked(&cwnd, 1, 100000, 101001);
+	ofi_rdm_cwnd_acked(&cwnd, 1, 100000, 301001);
 	assert_in_range(cwnd.window / OFI_RDM_CWND_ONE, 25, 25);
-	ofi_rdm_cwnd_timeout(&cwnd, 101002);
+	ofi_rdm_cwnd_timeout(&cwnd, 301002);
 	assert_in_range(cwnd.window / OFI_RDM_CWND_ONE, 12, 12);
+}
+
+/* A full queue delays all packets: a short round trip shows that there is none. */
+static void test_noise(void **state)
+{
+	struct ofi_rdm_cwnd cwnd;
+
+	(void)state;
+	ofi_rdm_cwnd_init(&cwnd, &params);
+	cwnd.window = 60 * OFI_RDM_CWND_ONE;
+	ofi_rdm_cwnd_acked(&cwnd, 1, 50, 1000);
+	ofi_rdm_cwnd_acked(&cwnd, 1, 150, 1200);
+	ofi_rdm_cwnd_acked(&cwnd, 1, 50, 1299);
+	ofi_rdm_cwnd_acked(&cwnd, 1, 150, 1599);
+	assert_in_range(cwnd.window / OFI_RDM_CWND_ONE, 60, 64);
+	ofi_rdm_cwnd_acked(&cwnd, 1, 150, 1600);
+	assert_in_range(cwnd.window / OFI_RDM_CWND_ONE, 40, 55);
+}
+
+/* A timeout that was too early is undone, unless another sign of congestion came meanwhile. */
+static void test_needless(void **state)
+{
+	struct ofi_rdm_cwnd cwnd;
+
+	(void)state;
+	ofi_rdm_cwnd_init(&cwnd, &params);
+	cwnd.window = 64 * OFI_RDM_CWND_ONE;
+	ofi_rdm_cwnd_acked(&cwnd, 1, 50, 1000);
+	ofi_rdm_cwnd_needless(&cwnd);
+	assert_int_equal(cwnd.window / OFI_RDM_CWND_ONE, 64);
+	ofi_rdm_cwnd_timeout(&cwnd, 2000);
+	ofi_rdm_cwnd_acked(&cwnd, 1, 0, 2100);
+	assert_in_range(cwnd.window / OFI_RDM_CWND_ONE, 32, 33);
+	ofi_rdm_cwnd_needless(&cwnd);
+	assert_int_equal(cwnd.window / OFI_RDM_CWND_ONE, 64);
+	ofi_rdm_cwnd_timeout(&cwnd, 3000);
+	ofi_rdm_cwnd_acked(&cwnd, 1, 150, 4000);
+	ofi_rdm_cwnd_needless(&cwnd);
+	assert_in_range(cwnd.window / OFI_RDM_CWND_ONE, 16, 31);
 }
 
 static void any_call(struct ofi_rdm_cwnd *cwnd)
@@ -379,10 +418,11 @@ static void test_size(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shares), cmocka_unit_test(test_incast),
-		cmocka_unit_test(test_loss),   cmocka_unit_test(test_far),
-		cmocka_unit_test(test_size),   cmocka_unit_test(test_lost),
-		cmocka_unit_test(test_cut),    cmocka_unit_test(test_schedules),
+		cmocka_unit_test(test_shares),	 cmocka_unit_test(test_incast),
+		cmocka_unit_test(test_loss),	 cmocka_unit_test(test_far),
+		cmocka_unit_test(test_size),	 cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_cut),	 cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_needless), cmocka_unit_test(test_schedules),
 	};
 
 	return cmocka_run_group_tests_name("rdm_cwnd", tests, NULL, NULL);

@@ -196,7 +196,8 @@ static int poll_device(struct vrb_ud *all, int count, struct ibv_wc *out, int *d
 	int i, n = ibv_poll_cq(vrb_rc(all->ep)->cq, most, wc);
 
 	if (n > 0 || !TAILQ_EMPTY(&all->busy)) {
-		all->polled = all->last;
+		if (!all->behind || all->behind >= all->rq_depth / 4)
+			all->polled = all->last;
 		all->behind = n < VRB_UD_BATCH ? 0 : all->behind + VRB_UD_BATCH;
 		all->last = all->now = vrb_ud_clock();
 	}

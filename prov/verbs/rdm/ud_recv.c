@@ -421,6 +421,8 @@ static bool take_packet(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
 		take_first(ud);
 	if (ud->rc)
 		note_handled(ud, rx->packet.words.next);
+	if (news.needless)
+		ofi_rdm_cwnd_needless(&ud->cwnd);
 	if (news.count) {
 		vrb_ud_acked(ud, news.done);
 		ofi_rdm_cwnd_acked(&ud->cwnd, news.count, time_on_wire(ud, &news, &rx->packet),
