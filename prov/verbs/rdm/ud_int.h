@@ -306,6 +306,11 @@ static inline struct vrb_ud_conn *vrb_ud_of_qp(struct ibv_qp *qp)
 	return (struct vrb_ud_conn *)(void *)((char *)qp - offsetof(struct vrb_ud_conn, qp));
 }
 
+static inline uint32_t vrb_ud_least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
 /* Appends a receive that the transport has posted. */
 static inline void vrb_ud_recv_add(struct vrb_ud *all, const struct ibv_recv_wr *wr)
 {
@@ -323,6 +328,18 @@ static inline void vrb_ud_report(struct vrb_ud *all, struct vrb_rdm_rx *rx, uint
 
 uint64_t vrb_ud_clock(void);
 
+/* The device's send queue (ud_sq.c). */
+/* Returns a packet that is not sent yet, NULL when out of memory. */
+struct vrb_ud_tx *vrb_ud_tx_new(struct vrb_ud *all);
+/* Nobody needs it, but the device may still read it. */
+void vrb_ud_tx_put(struct vrb_ud *all, struct vrb_ud_tx *tx);
+uint32_t vrb_ud_sq_room(const struct vrb_ud *all);
+/* Posts a packet to the device. Returns false if it counts as lost because there is no room. */
+bool vrb_ud_put(struct vrb_ud *all, const struct vrb_ah *path, uint32_t qpn, struct ibv_sge sge,
+		struct vrb_ud_tx *tx, bool report);
+/* Takes completions of the device's send queue up to that work request. */
+void vrb_ud_sent(struct vrb_ud *all, uint64_t index);
+
 /* Sending (ud_send.c). */
 int vrb_ud_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 /* Sends what may be sent now. */
@@ -338,8 +355,6 @@ void vrb_ud_send_bare(struct vrb_ud_conn *ud, enum vrb_ud_kind kind, enum vrb_ud
 void vrb_ud_send_ack(struct vrb_ud_conn *ud);
 /* Handles acknowledged packets, linked by `next`. */
 void vrb_ud_acked(struct vrb_ud_conn *ud, struct ofi_rdm_ack_node *node);
-/* Takes completions of the device's send queue up to that work request. */
-void vrb_ud_sent(struct vrb_ud *all, uint64_t index);
 void vrb_ud_wr_free(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr);
 /* A work request is complete. */
 void vrb_ud_wr_done(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr);
@@ -445,8 +460,16 @@ void vrb_ud_rc_describe(struct vrb_ud_conn *ud, struct vrb_ud_packet *packet);
  * cannot go on, because the peer may rely on a queue pair that cannot be connected.
  */
 int vrb_ud_rc_met(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet);
-/* Posts receives to the device's SRQ, and returns those for which there is no place. */
+/* Posts receives to the device's SRQ (ud_srq.c), and returns those for which there is no place. */
 struct ibv_recv_wr *vrb_ud_rc_post_recvs(struct vrb_ud *all, struct ibv_recv_wr *wr);
+/* Logs a failure for a connection's queue pair. Returns -FI_E*. */
+int vrb_ud_rc_failed(const char *what, int err);
+/* Grows the device's CQ until that many entries are left. Returns false if it cannot. */
+bool vrb_ud_rc_make_room(struct vrb_ud *all, uint32_t need);
+/* Creates the device's SRQ unless it exists, and fills it. Returns 0 or -FI_E*. */
+int vrb_ud_srq_open(struct vrb_ud *all);
+/* Gives a receive back that the transport has posted. */
+void vrb_ud_srq_give(struct vrb_ud *all, struct vrb_rdm_rx *rx);
 /* Takes a completion of such a queue pair. Returns 1 if it is to be reported as *out, else 0. */
 int vrb_ud_rc_take(struct vrb_ud *all, const struct ibv_wc *wc, struct ibv_wc *out);
 /* Everything posted to it completes with errors. Returns false if that may not happen. */

@@ -11,8 +11,7 @@
  * they expect next that of the first one that waits. An end never goes back to datagrams. The other
  * direction does not depend on it.
  *
- * The queue pairs take receives from an SRQ of the device, which gets half of what the transport
- * posts; the other half is for datagrams.
+ * Where the queue pairs take receives from is in ud_srq.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,18 +35,6 @@
 #define ACK_TIMEOUT 14 /* 67 ms */
 #define NUMBER_MAX  0xffffffu
 
-static int rc_failed(const char *what, int err)
-{
-	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "a queue pair for a connection: %s: %s%s\n", what,
-		       strerror(err), vrb_remedy(err));
-	return vrb_errno(err);
-}
-
-static uint32_t least_of(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
 static enum ibv_mtu path_mtu(const struct vrb_ud *all)
 {
 	enum ibv_mtu mtu = IBV_MTU_256;
@@ -70,7 +57,7 @@ void vrb_ud_rc_init(struct vrb_ud *all)
 	all->rcs.most = (uint32_t)(vrb_params.max_conn ? vrb_params.max_conn : domain->attr.max_qp);
 	/* The device's CQ has room for so many. */
 	max = max > fixed + depth ? (max - fixed - depth) / (OFI_RDM_WIRE_WINDOW + 1) : 0;
-	all->rcs.most = least_of(all->rcs.most, max);
+	all->rcs.most = vrb_ud_least(all->rcs.most, max);
 	all->rcs.cq_size = (uint32_t)vrb_rc(all->ep)->cq->cqe;
 	all->rcs.room = all->rcs.cq_size > fixed ? all->rcs.cq_size - fixed : 0;
 }
@@ -80,100 +67,6 @@ void vrb_ud_rc_fini(struct vrb_ud *all)
 	if (all->rcs.srq)
 		ibv_destroy_srq(all->rcs.srq);
 	all->rcs.srq = NULL;
-}
-
-/* Grows the device's CQ until that many entries are left. */
-static bool make_room(struct vrb_ud *all, uint32_t need)
-{
-	uint32_t size;
-
-	while (all->rcs.room < need) {
-		size = vrb_rc_cq_grow(all->ep, all->rcs.cq_size);
-		if (size == all->rcs.cq_size)
-			return false;
-		all->rcs.room += size - all->rcs.cq_size;
-		all->rcs.cq_size = size;
-	}
-	return true;
-}
-
-/*
- * Returns how many of so many new receives the SRQ gets: half of all that there are, which may be
- * few if there is no memory for more.
- */
-static uint32_t share_of(const struct vrb_ud *all, uint32_t count)
-{
-	uint32_t half = (all->rcs.in_srq + all->recv_head - all->recv_tail + count) / 2;
-	uint32_t share = least_of(half, all->rcs.share) + all->rcs.lost;
-
-	return share > all->rcs.in_srq ? least_of(share - all->rcs.in_srq, count) : 0;
-}
-
-/* Posts the first of a list. Returns those that were not posted. */
-static struct ibv_recv_wr *post_some(struct vrb_ud *all, struct ibv_recv_wr *first, uint32_t n)
-{
-	struct ibv_recv_wr *last = first, *rest, *bad = NULL;
-	uint32_t i;
-
-	for (i = 1; i < n; i++)
-		last = last->next;
-	rest = last->next;
-	last->next = NULL;
-	all->rcs.in_srq += n;
-	if (!ibv_post_srq_recv(all->rcs.srq, first, &bad))
-		return rest;
-	last->next = rest;
-	for (first = bad; first != rest; first = first->next)
-		all->rcs.in_srq--;
-	return bad;
-}
-
-struct ibv_recv_wr *vrb_ud_rc_post_recvs(struct vrb_ud *all, struct ibv_recv_wr *wr)
-{
-	struct ibv_recv_wr *at;
-	uint32_t count = 0;
-
-	for (at = wr; at; at = at->next)
-		count++;
-	count = share_of(all, count);
-	return count ? post_some(all, wr, count) : wr;
-}
-
-/* Moves receives of datagrams to the new SRQ. */
-static void fill_srq(struct vrb_ud *all)
-{
-	uint32_t n = least_of((all->recv_head - all->recv_tail) / 2, all->rcs.share);
-	struct vrb_rdm_rx *rx;
-	struct ibv_recv_wr *wr;
-
-	for (; n; n--) {
-		rx = all->recvs[all->recv_tail & all->message_mask];
-		wr = &((struct vrb_rdm_rx_buf *)rx)->wr;
-		wr->next = NULL;
-		if (post_some(all, wr, 1))
-			return;
-		all->recv_tail++;
-	}
-}
-
-/* The SRQ has more places than its share: one for each receive that the device may have lost. */
-static int open_srq(struct vrb_ud *all)
-{
-	struct ibv_srq_init_attr attr = {
-		.srq_context = all->ep,
-		.attr = { .max_wr = 2 * all->rcs.share, .max_sge = 1 },
-	};
-
-	if (all->rcs.srq)
-		return 0;
-	if (!make_room(all, 2 * all->rcs.share))
-		return rc_failed("the completion queue is full", ENOMEM);
-	all->rcs.srq = ibv_create_srq(vrb_rc_domain(all->ep)->pd, &attr);
-	if (!all->rcs.srq)
-		return rc_failed("ibv_create_srq", errno);
-	all->rcs.room -= 2 * all->rcs.share;
-	fill_srq(all);
-	return 0;
 }
 
 static uint32_t room_of(const struct vrb_ud_conn *ud)
@@ -211,7 +104,7 @@ static int to_init(struct vrb_ud_conn *ud, struct ibv_qp *qp)
 	int err = ibv_modify_qp(
 		qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 
-	return err ? rc_failed("ibv_modify_qp to INIT", err) : 0;
+	return err ? vrb_ud_rc_failed("ibv_modify_qp to INIT", err) : 0;
 }
 
 static struct vrb_ud_rc **bucket(struct vrb_ud *all, uint32_t number)
@@ -238,7 +131,7 @@ static int rc_new(struct vrb_ud_conn *ud)
 		ret = -FI_EIO;
 	if (!ret) {
 		rc->qp = create_qp(ud);
-		ret = rc->qp ? to_init(ud, rc->qp) : rc_failed("ibv_create_qp", errno);
+		ret = rc->qp ? to_init(ud, rc->qp) : vrb_ud_rc_failed("ibv_create_qp", errno);
 	}
 	if (ret) {
 		if (rc && rc->qp)
@@ -260,10 +153,10 @@ static int rc_new(struct vrb_ud_conn *ud)
 static int open_rc(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
-	int ret = open_srq(all);
+	int ret = vrb_ud_srq_open(all);
 
-	if (!ret && !make_room(all, room_of(ud)))
-		ret = rc_failed("the completion queue is full", ENOMEM);
+	if (!ret && !vrb_ud_rc_make_room(all, room_of(ud)))
+		ret = vrb_ud_rc_failed("the completion queue is full", ENOMEM);
 	return ret ? ret : rc_new(ud);
 }
 
@@ -305,7 +198,7 @@ static int to_rtr(struct vrb_ud_conn *ud)
 	attr.ah_attr.port_num = vrb_ud_of(ud)->port.num;
 	vrb_qp_settle(domain, ud->conn->ep->info, &attr, mask);
 	err = ibv_modify_qp(ud->rc->qp, &attr, mask);
-	return err ? rc_failed("ibv_modify_qp to RTR", err) : 0;
+	return err ? vrb_ud_rc_failed("ibv_modify_qp to RTR", err) : 0;
 }
 
 static int to_rts(struct vrb_ud_conn *ud)
@@ -323,7 +216,7 @@ static int to_rts(struct vrb_ud_conn *ud)
 
 	vrb_qp_settle(domain, ud->conn->ep->info, &attr, mask);
 	err = ibv_modify_qp(ud->rc->qp, &attr, mask);
-	return err ? rc_failed("ibv_modify_qp to RTS", err) : 0;
+	return err ? vrb_ud_rc_failed("ibv_modify_qp to RTS", err) : 0;
 }
 
 static int rc_connect(struct vrb_ud_conn *ud)
@@ -404,7 +297,7 @@ void vrb_ud_rc_describe(struct vrb_ud_conn *ud, struct vrb_ud_packet *packet)
 		return;
 	packet->key = ud->rc->number;
 	packet->id = ud->rc->psn;
-	packet->asked = least_of((uint32_t)domain->attr.max_qp_rd_atom, READS_MAX);
+	packet->asked = vrb_ud_least((uint32_t)domain->attr.max_qp_rd_atom, READS_MAX);
 	packet->addr = path_mtu(vrb_ud_of(ud));
 	ud->rc->announced = true;
 }
@@ -415,7 +308,7 @@ static uint32_t worth_of(const struct ibv_send_wr *wr)
 	int i;
 
 	for (i = 0; i < wr->num_sge; i++)
-		worth += least_of(wr->sg_list[i].length, WORTH);
+		worth += vrb_ud_least(wr->sg_list[i].length, WORTH);
 	return worth;
 }
 
@@ -481,16 +374,6 @@ bool vrb_ud_rc_post(struct vrb_ud_conn *ud, struct ibv_send_wr *wr, struct ibv_s
 	return must_drain(ud);
 }
 
-/* Gives a receive back that the transport has posted. */
-static void give_back(struct vrb_ud *all, struct vrb_rdm_rx *rx)
-{
-	struct ibv_recv_wr *wr = &((struct vrb_rdm_rx_buf *)rx)->wr;
-
-	wr->next = NULL;
-	if (vrb_ud_rc_post_recvs(all, wr))
-		vrb_ud_recv_add(all, wr);
-}
-
 /* Completions of a queue pair that is gone matter to nobody, but its receives are there again. */
 int vrb_ud_rc_take(struct vrb_ud *all, const struct ibv_wc *wc, struct ibv_wc *out)
 {
@@ -502,7 +385,7 @@ int vrb_ud_rc_take(struct vrb_ud *all, const struct ibv_wc *wc, struct ibv_wc *o
 	if (received && all->rcs.in_srq)
 		all->rcs.in_srq--;
 	if (received && (!rc || rc->ud->reason)) {
-		give_back(all, rx);
+		vrb_ud_srq_give(all, rx);
 		return 0;
 	}
 	if (!rc)

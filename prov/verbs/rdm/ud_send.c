@@ -12,101 +12,8 @@
 #include "ud_int.h"
 #include "ud_sge.h"
 
-#define RESERVE	     32u /* of the device's send queue, for packets without a number */
-#define SIGNAL_EVERY 16u
-#define WAKE_US	     20000
-
-static struct vrb_ud_tx *tx_new(struct vrb_ud *all)
-{
-	struct vrb_rdm_buf *buf = vrb_rdm_pool_get(&all->pool);
-	struct vrb_ud_tx *tx;
-
-	if (!buf)
-		return NULL;
-	tx = (struct vrb_ud_tx *)(void *)buf->out.data;
-	*tx = (struct vrb_ud_tx){ .buf = buf };
-	return tx;
-}
-
-/* The device may still read it. */
-static void tx_put(struct vrb_ud *all, struct vrb_ud_tx *tx)
-{
-	if (tx->not_ready)
-		TAILQ_REMOVE(&tx->ud->not_ready, tx, link);
-	tx->not_ready = false;
-	tx->done = true;
-	if (!tx->posted)
-		vrb_rdm_pool_put(&all->pool, tx->buf);
-}
-
-static uint32_t sq_room(const struct vrb_ud *all)
-{
-	return all->sq_depth - (uint32_t)(all->sq_head - all->sq_tail);
-}
-
-/* Posts a packet to the device. Returns false if it counts as lost because there is no room. */
-static bool put_packet(struct vrb_ud *all, const struct vrb_ah *path, uint32_t qpn,
-		       struct ibv_sge sge, struct vrb_ud_tx *tx, bool report)
-{
-	bool is_inline = sge.length <= all->inline_max;
-	struct ibv_send_wr *bad, wr = {
-		.wr_id = all->sq_head << 1 | 1,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = IBV_WR_SEND,
-		.send_flags = is_inline ? IBV_SEND_INLINE : IBV_SEND_SIGNALED,
-		.wr.ud = { .ah = path->ah, .remote_qpn = qpn, .remote_qkey = VRB_UD_QKEY_CM },
-	};
-
-	if (report || all->unordered || all->sq_head % SIGNAL_EVERY == 0)
-		wr.send_flags |= IBV_SEND_SIGNALED;
-	if (!sq_room(all) || ibv_post_send(all->qp, &wr, &bad)) {
-		all->short_of_room = true;
-		return false;
-	}
-	if (wr.send_flags & IBV_SEND_SIGNALED)
-		all->sq_reports = all->sq_head + 1;
-	/* A device that reports each packet may report that this one was not delivered. */
-	tx = is_inline && !all->unordered ? NULL : tx;
-	all->sq[all->sq_head++ % VRB_UD_SQ] = tx;
-	if (tx)
-		tx->posted++;
-	return true;
-}
-
-/* The packet has left the device's send queue. */
-static void tx_left(struct vrb_ud *all, uint64_t index)
-{
-	struct vrb_ud_tx *tx = all->sq[index % VRB_UD_SQ];
-
-	if (tx && !--tx->posted && tx->done)
-		vrb_rdm_pool_put(&all->pool, tx->buf);
-	all->sq[index % VRB_UD_SQ] = NULL;
-}
-
-/* Marks the place of a packet that left before older ones. */
-static struct vrb_ud_tx left_early;
-
-static void sent_one(struct vrb_ud *all, uint64_t index)
-{
-	if (index < all->sq_tail || index >= all->sq_head ||
-	    all->sq[index % VRB_UD_SQ] == &left_early)
-		return;
-	tx_left(all, index);
-	all->sq[index % VRB_UD_SQ] = &left_early;
-	while (all->sq_tail < all->sq_head && all->sq[all->sq_tail % VRB_UD_SQ] == &left_early)
-		all->sq[all->sq_tail++ % VRB_UD_SQ] = NULL;
-}
-
-void vrb_ud_sent(struct vrb_ud *all, uint64_t index)
-{
-	if (all->unordered) {
-		sent_one(all, index);
-		return;
-	}
-	for (; all->sq_tail <= index && all->sq_tail < all->sq_head; all->sq_tail++)
-		tx_left(all, all->sq_tail);
-}
+#define RESERVE 32u /* of the device's send queue, for packets without a number */
+#define WAKE_US 20000
 
 /* How long the newest packet of the peer may have been here already. */
 static uint64_t lag_of(const struct vrb_ud_conn *ud)
@@ -136,7 +43,7 @@ void vrb_ud_transmit(struct vrb_ud_conn *ud, struct vrb_ud_tx *tx)
 		return;
 	fill_words(ud, &words);
 	vrb_ud_stamp(tx->bytes, tx->node.number, tx->node.order, &words, lag_of(ud));
-	put_packet(vrb_ud_of(ud), ud->path, ud->qpn, sge, tx, false);
+	vrb_ud_put(vrb_ud_of(ud), ud->path, ud->qpn, sge, tx, false);
 }
 
 /* Sends a new packet, for which there is room in all windows. */
@@ -168,7 +75,7 @@ bool vrb_ud_put_bare(struct vrb_ud *all, const struct vrb_ah *path, uint32_t qpn
 {
 	uint8_t inlined[VRB_UD_HEAD_MAX] __attribute__((aligned(8)));
 	bool is_long = packet->len || sizeof(inlined) > all->inline_max;
-	struct vrb_ud_tx *tx = is_long ? tx_new(all) : NULL;
+	struct vrb_ud_tx *tx = is_long ? vrb_ud_tx_new(all) : NULL;
 	uint8_t *bytes = tx ? tx->bytes : inlined;
 	struct ibv_sge sge = { .addr = (uintptr_t)bytes, .lkey = tx ? tx->buf->out.lkey : 0 };
 	bool fits;
@@ -182,11 +89,11 @@ bool vrb_ud_put_bare(struct vrb_ud *all, const struct vrb_ah *path, uint32_t qpn
 		memcpy(bytes + sge.length, packet->payload, packet->len);
 	sge.length += (uint32_t)packet->len;
 	if (fits)
-		fits = put_packet(all, path, qpn, sge, tx, packet->kind == VRB_UD_END);
+		fits = vrb_ud_put(all, path, qpn, sge, tx, packet->kind == VRB_UD_END);
 	else
 		all->short_of_room = true;
 	if (tx)
-		tx_put(all, tx);
+		vrb_ud_tx_put(all, tx);
 	return fits;
 }
 
@@ -225,7 +132,7 @@ static struct vrb_ud_tx *pack(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
 	struct vrb_ud *all = vrb_ud_of(ud);
 	struct vrb_ud_packet packet = packet_to(ud, wr->kind);
 	uint32_t left = wr->len - wr->sent, len = left < all->payload ? left : all->payload;
-	struct vrb_ud_tx *tx = tx_new(all);
+	struct vrb_ud_tx *tx = vrb_ud_tx_new(all);
 	size_t head;
 
 	if (!tx)
@@ -281,7 +188,7 @@ static bool send_job(struct vrb_ud_conn *ud)
 
 	if (!job)
 		return false;
-	tx = tx_new(all);
+	tx = vrb_ud_tx_new(all);
 	if (!tx) {
 		all->short_of_room = true;
 		return false;
@@ -292,7 +199,7 @@ static bool send_job(struct vrb_ud_conn *ud)
 	head = vrb_ud_build(tx->bytes, &packet);
 	if (!vrb_mr_table_copy(vrb_rc_domain(all->ep), job->key, job->addr + job->sent, len, false,
 			       tx->bytes + head)) {
-		tx_put(all, tx);
+		vrb_ud_tx_put(all, tx);
 		vrb_ud_violated(ud, VRB_UD_ACCESS);
 		return false;
 	}
@@ -311,7 +218,7 @@ static bool send_job(struct vrb_ud_conn *ud)
 static bool send_qp(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud_packet packet = packet_to(ud, VRB_UD_QP);
-	struct vrb_ud_tx *tx = tx_new(vrb_ud_of(ud));
+	struct vrb_ud_tx *tx = vrb_ud_tx_new(vrb_ud_of(ud));
 
 	if (!tx) {
 		vrb_ud_of(ud)->short_of_room = true;
@@ -349,7 +256,7 @@ static bool may_send(const struct vrb_ud_conn *ud)
 	const struct vrb_ud *all = vrb_ud_of(ud);
 
 	return ud->path && !ud->over && !ud->broken && TAILQ_EMPTY(&ud->not_ready) &&
-	       ofi_rdm_seq_out_open(&ud->ack.out) && sq_room(all) > RESERVE &&
+	       ofi_rdm_seq_out_open(&ud->ack.out) && vrb_ud_sq_room(all) > RESERVE &&
 	       send_time(ud) <= all->now;
 }
 
@@ -361,7 +268,7 @@ void vrb_ud_pump(struct vrb_ud_conn *ud)
 		some = ud->rc_due ? send_qp(ud) : send_job(ud);
 		some |= may_send(ud) && send_wr(ud);
 	}
-	if (has_work(ud) && sq_room(vrb_ud_of(ud)) <= RESERVE)
+	if (has_work(ud) && vrb_ud_sq_room(vrb_ud_of(ud)) <= RESERVE)
 		vrb_ud_of(ud)->short_of_room = true;
 }
 
@@ -429,7 +336,7 @@ void vrb_ud_acked(struct vrb_ud_conn *ud, struct ofi_rdm_ack_node *node)
 			tx->wr->flying--;
 			vrb_ud_wr_done(ud, tx->wr);
 		}
-		tx_put(vrb_ud_of(ud), tx);
+		vrb_ud_tx_put(vrb_ud_of(ud), tx);
 	}
 }
 
@@ -473,7 +380,7 @@ bool vrb_ud_resend(struct vrb_ud_conn *ud)
 void vrb_ud_wr_free(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
 {
 	if (wr->copy)
-		tx_put(vrb_ud_of(ud), wr->copy);
+		vrb_ud_tx_put(vrb_ud_of(ud), wr->copy);
 	STAILQ_INSERT_HEAD(&vrb_ud_of(ud)->free_wrs, wr, link);
 }
 
@@ -484,7 +391,7 @@ void vrb_ud_drop_sent(struct vrb_ud_conn *ud)
 
 	for (node = ud->ack.first; node; node = next) {
 		next = node->next;
-		tx_put(vrb_ud_of(ud), (struct vrb_ud_tx *)node);
+		vrb_ud_tx_put(vrb_ud_of(ud), (struct vrb_ud_tx *)node);
 	}
 	ud->ack.first = ud->ack.last = NULL;
 	ud->flying = 0;
