@@ -30,28 +30,6 @@ static int end(void **state)
 	return 0;
 }
 
-static bool is_done(const struct ud_flow *flow)
-{
-	return flow->arrived == UD_FLOW_MOST && flow->completed == flow->works;
-}
-
-static void run(void)
-{
-	unsigned int rounds, at;
-
-	for (rounds = 0; rounds < 400000 && !(is_done(&ud_flows[0]) && is_done(&ud_flows[1]));
-	     rounds++) {
-		at = ud_net_any(2);
-		if (ud_net_any(2))
-			ud_flow_any(at);
-		ud_flow_poll(ud_net_any(2));
-		if (!ud_net_any(60))
-			ud_flow_repost(&ud_flows[ud_net_any(2)]);
-		ud_net_pass(ud_net_any(4) ? ud_net_any(20) : ud_net_any(200));
-	}
-	assert_true(is_done(&ud_flows[0]) && is_done(&ud_flows[1]));
-}
-
 static void nothing_overtakes(void **state)
 {
 	struct ud_net_params params = { .grows = ALL };
@@ -64,43 +42,10 @@ static void nothing_overtakes(void **state)
 		params.delayed = seed % 4 * 250;
 		params.no_inline = seed % 2;
 		ud_flows_begin(seed, &params);
-		run();
+		ud_flows_run(NULL);
 		assert_true(ud_flow_is_used(0) && ud_flow_is_used(1));
 		ud_net_end();
 	}
-}
-
-/* Makes a connection worth a queue pair, from one side. */
-static void deserve(unsigned int at)
-{
-	unsigned int i;
-
-	for (i = 0; i < 8; i++) {
-		ud_flow_write(at);
-		ud_net_pass(100);
-		ud_flow_poll(0);
-		ud_flow_poll(1);
-	}
-}
-
-static void settle(void)
-{
-	unsigned int i;
-
-	for (i = 0; i < 300; i++) {
-		ud_net_pass(100);
-		ud_flow_poll(0);
-		ud_flow_poll(1);
-	}
-}
-
-/* Posts the receives again, as many as there are. */
-static void repost_all(void)
-{
-	while (ud_flows[0].held_count)
-		ud_flow_repost(&ud_flows[0]);
-	while (ud_flows[1].held_count)
-		ud_flow_repost(&ud_flows[1]);
 }
 
 static void both_use_it(void **state)
@@ -108,14 +53,14 @@ static void both_use_it(void **state)
 	struct ofi_stats *stats = ofi_stats_alloc(sizeof(*stats)); /* now there are texts, too */
 
 	(void)state;
-	deserve(0);
-	settle();
+	ud_flows_deserve(0);
+	ud_flows_settle();
 	assert_int_equal(ud_net_rc_count(0), 1);
 	assert_int_equal(ud_net_rc_count(1), 1);
 	assert_false(ud_flow_is_used(1));
 	ud_flow_send(1);
 	ud_flow_send(0);
-	settle();
+	ud_flows_settle();
 	assert_true(ud_flow_is_used(0) && ud_flow_is_used(1));
 	assert_int_equal(ud_flow_conns[0]->rc.peer->stats.transport, ofi_stats_text("rc"));
 	ofi_stats_free(stats, stats);
@@ -129,21 +74,21 @@ static void it_is_used_late(void **state)
 	struct vrb_ud_rc *rc;
 
 	(void)state;
-	deserve(0);
-	settle();
+	ud_flows_deserve(0);
+	ud_flows_settle();
 	rc = ud_flow_conns[0]->rc.ud->rc;
 	rc->announced = false;
 	ud_flow_send(0);
-	settle();
+	ud_flows_settle();
 	assert_false(rc->used);
 	rc->announced = true;
 	rc->handled--;
 	ud_flow_send(0);
 	assert_false(rc->used);
-	settle();
+	ud_flows_settle();
 	ud_flow_send(0);
 	assert_true(rc->used);
-	settle();
+	ud_flows_settle();
 	assert_int_equal(ud_flows[0].arrived, 3);
 }
 
@@ -156,8 +101,8 @@ static void violators_are_not_heard(void **state)
 	unsigned int i;
 
 	(void)state;
-	deserve(0);
-	settle();
+	ud_flows_deserve(0);
+	ud_flows_settle();
 	ud_flow_conns[1]->rc.ud->reason = VRB_UD_BROKEN;
 	for (i = 0; i < UD_BUFFERS; i++) {
 		ud_flow_send(0);
@@ -206,13 +151,13 @@ static void targets_answer_once_they_are_up(void **state)
 {
 	(void)state;
 	ud_flow_conns[1]->rc.state = VRB_RC_CONN_ACCEPTED;
-	deserve(0);
-	settle();
+	ud_flows_deserve(0);
+	ud_flows_settle();
 	assert_true(ud_flow_conns[1]->rc.ud->rc_met);
 	assert_int_equal(ud_net_rc_count(1), 0);
 	ud_flow_conns[1]->rc.state = VRB_RC_CONN_UP;
-	deserve(0);
-	settle();
+	ud_flows_deserve(0);
+	ud_flows_settle();
 	ud_flow_write(0);
 	assert_true(ud_flow_is_used(0));
 }
@@ -224,10 +169,10 @@ static void silent_work_requests_are_quiet(void **state)
 	static struct vrb_rdm_slot slots[2];
 
 	(void)state;
-	deserve(0);
-	settle();
+	ud_flows_deserve(0);
+	ud_flows_settle();
 	ud_flow_write(0);
-	settle();
+	ud_flows_settle();
 	assert_true(ud_flow_is_used(0));
 	conn->slots = slots;
 	conn->mask = 1;
@@ -248,7 +193,7 @@ static void few_messages_get_none(void **state)
 	(void)state;
 	for (i = 0; i < 20; i++)
 		ud_flow_send(0);
-	settle();
+	ud_flows_settle();
 	assert_int_equal(ud_net_rc_count(0) + ud_net_rc_count(1), 0);
 }
 
@@ -258,19 +203,19 @@ static void both_ask_at_once(void **state)
 
 	(void)state;
 	ud_flow_send(0);
-	settle();
+	ud_flows_settle();
 	ud_flow_send(1);
-	settle();
+	ud_flows_settle();
 	for (i = 0; i < 8; i++) {
 		ud_flow_write(0);
 		ud_flow_write(1);
 	}
 	assert_int_equal(ud_net_rc_count(0), 1);
 	assert_int_equal(ud_net_rc_count(1), 1);
-	settle();
+	ud_flows_settle();
 	ud_flow_send(0);
 	ud_flow_send(1);
-	settle();
+	ud_flows_settle();
 	assert_true(ud_flow_is_used(0) && ud_flow_is_used(1));
 	assert_int_equal(ud_flows[0].arrived + ud_flows[1].arrived, 4);
 }
@@ -280,16 +225,16 @@ static void is_refused(const struct ud_net_params *params, unsigned int asking)
 {
 	ud_flows_begin(9, params);
 	ud_flow_send(0);
-	settle();
-	deserve(asking);
-	settle();
-	deserve(!asking);
-	settle();
+	ud_flows_settle();
+	ud_flows_deserve(asking);
+	ud_flows_settle();
+	ud_flows_deserve(!asking);
+	ud_flows_settle();
 	assert_int_equal(ud_net_rc_count(0) + ud_net_rc_count(1), 0);
 	assert_int_equal(ud_flow_conns[0]->endings + ud_flow_conns[1]->endings, 0);
 	ud_flow_send(0);
 	ud_flow_send(1);
-	settle();
+	ud_flows_settle();
 	assert_int_equal(ud_flows[0].arrived + ud_flows[1].arrived, 3);
 	ud_net_end();
 }
@@ -322,8 +267,8 @@ static void failing_after_asking_ends_it(void **state)
 	params.rc_failing = 1;
 	params.rc_fails = IBV_QPS_RTR;
 	ud_net_set(&params);
-	deserve(0);
-	settle();
+	ud_flows_deserve(0);
+	ud_flows_settle();
 	assert_int_equal(ud_flow_conns[0]->endings, 1);
 	assert_int_equal(ud_flow_conns[0]->err, FI_EIO);
 }
@@ -341,7 +286,7 @@ static void there_is_a_limit(void **state)
 	}
 	assert_int_equal(ud_net_rc_count(0), 4);
 	ud_net_close(more[0][0]);
-	deserve(0);
+	ud_flows_deserve(0);
 	assert_int_equal(ud_net_rc_count(0), 4);
 	assert_non_null(ud_flow_conns[0]->rc.ud->rc);
 }
@@ -360,7 +305,7 @@ static void strangers_get_less(void **state)
 	}
 	assert_int_equal(ud_net_rc_count(0), 3);
 	ud_nodes[0].peer.policy.stranger = false;
-	deserve(0);
+	ud_flows_deserve(0);
 	assert_int_equal(ud_net_rc_count(0), 4);
 }
 
@@ -372,10 +317,10 @@ static void proof_comes_first(void **state)
 
 	(void)state;
 	ud_flow_send(0);
-	settle();
+	ud_flows_settle();
 	ud_flow_conns[0]->rc.proof = &proof;
-	deserve(0);
-	settle();
+	ud_flows_deserve(0);
+	ud_flows_settle();
 	assert_int_equal(ud_net_rc_count(0), 0);
 	/* It may not write. */
 	for (i = 0; i < 80; i++) {
@@ -383,17 +328,17 @@ static void proof_comes_first(void **state)
 		ud_net_pass(100);
 		ud_flow_poll(0);
 		ud_flow_poll(1);
-		repost_all();
+		ud_flows_repost();
 	}
-	settle();
+	ud_flows_settle();
 	assert_int_equal(ud_net_rc_count(0), 0);
 	assert_int_equal(ud_net_rc_count(1), 1);
 	proof.shut = false;
 	ud_flow_send(0);
-	settle();
+	ud_flows_settle();
 	ud_flow_send(1);
 	ud_flow_send(0);
-	settle();
+	ud_flows_settle();
 	assert_true(ud_flow_is_used(0) && ud_flow_is_used(1));
 	ud_flow_conns[0]->rc.proof = NULL;
 }
@@ -424,7 +369,7 @@ static void is_violation(uint32_t number, uint32_t psn, uint32_t reads, uint64_t
 {
 	ud_flows_begin(11, &calm);
 	ud_flow_send(0);
-	settle();
+	ud_flows_settle();
 	say(0, number, psn, reads, mtu);
 	assert_int_equal(ud_flow_conns[0]->endings, 1);
 	assert_int_equal(ud_flow_conns[0]->err, FI_ECONNABORTED);
@@ -447,7 +392,7 @@ static void twice_ends_it(void **state)
 {
 	(void)state;
 	ud_flow_send(0);
-	settle();
+	ud_flows_settle();
 	say(0, QPN, 0, 1, IBV_MTU_1024);
 	assert_int_equal(ud_net_rc_count(0), 1);
 	say(0, QPN, 0, 1, IBV_MTU_1024);
@@ -458,7 +403,7 @@ static void nobody_gets_one_before_it_is_up(void **state)
 {
 	(void)state;
 	ud_flow_send(0);
-	settle();
+	ud_flows_settle();
 	ud_flow_conns[0]->rc.state = VRB_RC_CONN_ACCEPTED;
 	say(0, QPN, 0, 1, IBV_MTU_1024);
 	assert_int_equal(ud_net_rc_count(0), 0);
@@ -485,8 +430,8 @@ static void count_flushed(unsigned int at, unsigned int count)
 static void all_is_flushed(void **state)
 {
 	(void)state;
-	deserve(0);
-	settle();
+	ud_flows_deserve(0);
+	ud_flows_settle();
 	ud_flow_send(0);
 	ud_flow_send(0);
 	assert_true(ud_flow_is_used(0));
@@ -514,10 +459,10 @@ static void a_peer_that_is_gone_is_noticed(void **state)
 	struct ibv_wc wc;
 
 	(void)state;
-	deserve(0);
-	settle();
+	ud_flows_deserve(0);
+	ud_flows_settle();
 	ud_flow_send(0);
-	settle();
+	ud_flows_settle();
 	assert_true(ud_flow_is_used(0));
 	ud_net_forget(ud_flow_conns[1]);
 	ud_flow_send(0);
@@ -532,8 +477,8 @@ static void receives_come_back(void **state)
 	struct vrb_ud *all = ud_nodes[1].rc.ud;
 
 	(void)state;
-	deserve(0);
-	settle();
+	ud_flows_deserve(0);
+	ud_flows_settle();
 	ud_flow_send(0);
 	ud_flow_send(0);
 	ud_net_pass(100);

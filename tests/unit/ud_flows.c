@@ -127,3 +127,58 @@ void ud_flow_repost(struct ud_flow *flow)
 		ud_net_repost((unsigned int)(flow->to->node - ud_nodes),
 			      flow->held[--flow->held_count]);
 }
+
+void ud_flows_deserve(unsigned int at)
+{
+	unsigned int i;
+
+	for (i = 0; i < 8; i++) {
+		ud_flow_write(at);
+		ud_net_pass(100);
+		ud_flow_poll(0);
+		ud_flow_poll(1);
+	}
+}
+
+void ud_flows_settle(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < 300; i++) {
+		ud_net_pass(100);
+		ud_flow_poll(0);
+		ud_flow_poll(1);
+	}
+}
+
+void ud_flows_repost(void)
+{
+	while (ud_flows[0].held_count)
+		ud_flow_repost(&ud_flows[0]);
+	while (ud_flows[1].held_count)
+		ud_flow_repost(&ud_flows[1]);
+}
+
+static bool is_done(const struct ud_flow *flow)
+{
+	return flow->arrived == UD_FLOW_MOST && flow->completed == flow->works;
+}
+
+void ud_flows_run(void (*also)(void))
+{
+	unsigned int rounds, at;
+
+	for (rounds = 0; rounds < 400000 && !(is_done(&ud_flows[0]) && is_done(&ud_flows[1]));
+	     rounds++) {
+		at = ud_net_any(2);
+		if (ud_net_any(2))
+			ud_flow_any(at);
+		ud_flow_poll(ud_net_any(2));
+		if (also && !ud_net_any(20))
+			also();
+		if (!ud_net_any(60))
+			ud_flow_repost(&ud_flows[ud_net_any(2)]);
+		ud_net_pass(ud_net_any(4) ? ud_net_any(20) : ud_net_any(200));
+	}
+	assert_true(is_done(&ud_flows[0]) && is_done(&ud_flows[1]));
+}

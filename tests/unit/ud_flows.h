@@ -34,6 +34,14 @@ void ud_flow_write(unsigned int at);
 void ud_flow_any(unsigned int at);
 /* Takes the completions of a node. */
 void ud_flow_poll(unsigned int at);
+/* Makes the connection worth a queue pair, from one side. */
+void ud_flows_deserve(unsigned int at);
+/* Lets 30 ms pass. */
+void ud_flows_settle(void);
+/* Posts all receives again. */
+void ud_flows_repost(void);
+/* Posts at both nodes until everything has arrived. Calls the function now and then. */
+void ud_flows_run(void (*also)(void));
 /* Posts some receives again. */
 void ud_flow_repost(struct ud_flow *flow);
 

@@ -347,6 +347,17 @@ static void ep_wake(struct ofi_rdm_ep *ep, uint64_t ms)
 	(void)ms;
 }
 
+/* What the event thread does with queue pairs that were given back. */
+static void destroy_old(struct ofi_rdm_ep *ep)
+{
+	struct vrb_ud_rcs old = SLIST_HEAD_INITIALIZER(old);
+	struct ofi_rdm_task *task;
+
+	vrb_ud_take_old(ep, &old);
+	while ((task = vrb_ud_destroy_old(&old)))
+		task->run(ep, task);
+}
+
 static bool ep_asked(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)
 {
 	return net.params.asked(ep, event);
@@ -523,6 +534,8 @@ void ud_net_pass(uint64_t us)
 		if (packets[i].used && packets[i].due <= net.now)
 			deliver(&packets[i]);
 	ud_net_rc_pass();
+	for (i = 0; i < UD_NODES; i++)
+		destroy_old(&ud_nodes[i].rc.rdm);
 }
 
 uint64_t ud_net_next(void)

@@ -94,8 +94,9 @@ void ud_net_watch(uint64_t us, unsigned int counts[IBV_WC_GENERAL_ERR]);
 void ud_net_repost(unsigned int node, struct vrb_rdm_rx *rx);
 /* Sends bytes to a node from a queue pair of the stranger, or of a node. */
 void ud_net_inject(unsigned int from, uint32_t qpn, unsigned int to, const void *bytes, size_t len);
-/* Returns the number of reliable queue pairs of a node. */
+/* Returns the number of reliable queue pairs of a node, and of those that there were. */
 unsigned int ud_net_rc_count(unsigned int node);
+uint32_t ud_net_rc_created(void);
 /* Returns the packets that the stranger's host has received, and the last one of them. */
 unsigned int ud_net_heard(struct vrb_ud_packet *last);
 

@@ -241,6 +241,11 @@ unsigned int ud_net_rc_count(unsigned int node)
 	return n;
 }
 
+uint32_t ud_net_rc_created(void)
+{
+	return next_number - FIRST;
+}
+
 int ud_net_srq_post(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	struct srq *srq = (struct srq *)ibv;

@@ -86,11 +86,12 @@ void vrb_rdm_conn_defer_free(struct ofi_rdm_ep *ep, struct vrb_rdm_dead_conns *f
 {
 	struct vrb_rdm_conns *conns = &vrb_rc(ep)->conns;
 
-	if (SLIST_EMPTY(freeable) && SLIST_EMPTY(&conns->probes))
+	if (SLIST_EMPTY(freeable) && SLIST_EMPTY(&conns->probes) && !vrb_ud_has_old(ep))
 		return;
 	ofi_lock(&conns->deferred.lock);
 	defer_conns(conns, freeable);
 	defer_probes(conns);
+	vrb_ud_take_old(ep, &conns->deferred.old);
 	__atomic_store_n(&conns->deferred.some, true, __ATOMIC_RELAXED);
 	ofi_unlock(&conns->deferred.lock);
 	if (!ofi_bias_outside && !ep->closing)
@@ -126,26 +127,32 @@ void vrb_rdm_conn_free_deferred(struct ofi_rdm_ep *ep)
 	struct vrb_rdm_conns *conns = &vrb_rc(ep)->conns;
 	struct vrb_rdm_cm_events requests;
 	struct vrb_rdm_dead_conns dead;
+	struct vrb_ud_rcs old;
 	struct vrb_rdm_host_probes probes;
 	struct vrb_rdm_cm_event *pending;
 	struct vrb_rdm_host_probe *probe;
+	struct ofi_rdm_task *task;
 	struct vrb_rc_conn *conn;
 
 	ofi_lock(&conns->deferred.lock);
 	dead = conns->deferred.conns;
 	probes = conns->deferred.probes;
 	requests = conns->deferred.requests;
+	old = conns->deferred.old;
 	SLIST_INIT(&conns->deferred.conns);
 	SLIST_INIT(&conns->deferred.probes);
 	SLIST_INIT(&conns->deferred.requests);
+	SLIST_INIT(&conns->deferred.old);
 	__atomic_store_n(&conns->deferred.some, false, __ATOMIC_RELAXED);
 	ofi_unlock(&conns->deferred.lock);
 	while ((pending = SLIST_FIRST(&requests))) {
 		SLIST_REMOVE_HEAD(&requests, over);
 		destroy_request(pending);
 	}
-	if (SLIST_EMPTY(&probes) && SLIST_EMPTY(&dead))
+	if (SLIST_EMPTY(&probes) && SLIST_EMPTY(&dead) && SLIST_EMPTY(&old))
 		return;
+	while ((task = vrb_ud_destroy_old(&old)))
+		ofi_rdm_task_add(ep, task);
 	while ((probe = SLIST_FIRST(&probes))) {
 		SLIST_REMOVE_HEAD(&probes, over);
 		destroy_probe(probe);

@@ -10,6 +10,7 @@
 #include "prov/rdm/task.h"
 #include "prov/rdm/policy.h"
 #include "prov/verbs/cm/cm.h"
+#include "ud.h"
 
 struct ofi_rdm_ep;
 struct vrb_rc_peer;
@@ -72,6 +73,7 @@ struct vrb_rdm_conns {
 		struct vrb_rdm_dead_conns conns;
 		struct vrb_rdm_host_probes probes;
 		struct vrb_rdm_cm_events requests; /* refused connection requests */
+		struct vrb_ud_rcs old;		   /* queue pairs that were given back */
 	} deferred;
 };
 

@@ -462,7 +462,7 @@ bool vrb_ud_conn_quiet(const struct vrb_rc_conn *conn)
 
 	if (ud->asleep)
 		return true;
-	if (ud->turn || ud->flying || ud->reads)
+	if (ud->turn || ud->flying || ud->reads || vrb_ud_back_drains(ud))
 		return false;
 	if (!ud->rc || !ud->rc->used || vrb_rc_conn_idle(conn))
 		return true;

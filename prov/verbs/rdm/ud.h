@@ -16,14 +16,19 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <rdma/rdma_cma.h>
 
 struct ofi_rdm_addr;
 struct ofi_rdm_ep;
 struct ofi_rdm_peer;
+struct ofi_rdm_task;
 struct vrb_rc_conn;
 struct vrb_ud;
 struct vrb_ud_conn;
+struct vrb_ud_rc;
+
+SLIST_HEAD(vrb_ud_rcs, vrb_ud_rc);
 
 /* Bytes of payload that are sent inline. */
 #define VRB_UD_INLINE 512u
@@ -62,6 +67,14 @@ void vrb_ud_conn_close(struct vrb_rc_conn *conn);
 struct ibv_qp *vrb_ud_conn_qp(const struct vrb_rc_conn *conn);
 /* Destroys it. Called without the endpoint's lock. */
 int vrb_ud_conn_destroy_qp(struct vrb_rc_conn *conn);
+/* Connections have given queue pairs back. These are moved to a list. */
+bool vrb_ud_has_old(const struct ofi_rdm_ep *ep);
+void vrb_ud_take_old(struct ofi_rdm_ep *ep, struct vrb_ud_rcs *to);
+/*
+ * Destroys the first of them and returns a task that does the rest, NULL if there is none. Called
+ * without the lock, for which an event of the queue pair may wait.
+ */
+struct ofi_rdm_task *vrb_ud_destroy_old(struct vrb_ud_rcs *list);
 /* Tells the peer that the connection has ended. */
 void vrb_ud_conn_end(struct vrb_rc_conn *conn);
 /*

@@ -7,6 +7,7 @@
 #include <infiniband/verbs.h>
 #include "prov/rdm/ack.h"
 #include "prov/rdm/cwnd.h"
+#include "prov/rdm/task.h"
 #include "prov/verbs/dgram/ud_port.h"
 #include "prov/verbs/queue/ah.h"
 #include "rc_conn.h"
@@ -45,6 +46,7 @@ enum {
 	VRB_UD_SHARE = 256,	   /* and one of so many besides */
 	VRB_UD_LOOKS_WAKING = 4,   /* looks for each connection that wakes */
 	VRB_UD_RC_BUCKETS = 1024,
+	VRB_UD_RC_KEEP_US = 500000, /* a connection keeps its queue pair for so long at least */
 	VRB_UD_RING = OFI_RDM_WIRE_WINDOW,
 };
 
@@ -118,13 +120,31 @@ struct vrb_ud_letter {
 struct vrb_ud_rc {
 	struct ibv_qp *qp; /* NULL: it is destroyed */
 	struct vrb_ud_conn *ud;
-	struct vrb_ud_rc *next; /* in all->rcs.by_qp */
-	uint32_t number, psn;	/* our queue pair's number and first PSN */
-	bool announced;		/* the peer was told both */
-	bool connected;		/* it is in RTS */
-	bool used;		/* whatever is posted goes through it */
-	uint32_t waits;		/* work requests that went by datagrams since it is connected */
-	uint32_t handled;	/* the peer has handled the packets before that number */
+	struct vrb_ud_rc *next;	     /* in all->rcs.by_qp */
+	TAILQ_ENTRY(vrb_ud_rc) turn; /* in all->rcs.turns */
+	SLIST_ENTRY(vrb_ud_rc) old;  /* once it is given back */
+	struct ofi_rdm_task end;     /* it is destroyed */
+	uint32_t number, psn;	     /* our queue pair's number and first PSN */
+	bool announced;		     /* the peer was told both */
+	bool connected;		     /* it is in RTS */
+	bool used;		     /* whatever is posted goes through it */
+	uint32_t waits;		     /* work requests by datagrams since it is connected */
+	uint32_t handled;	     /* the peer has handled the packets before that number */
+	/* How it is given back; see ud_back.c. */
+	enum vrb_ud_rc_state {
+		VRB_UD_RC_KEPT,
+		VRB_UD_RC_DRAINING, /* what was posted to it is not complete */
+		VRB_UD_RC_DRAINED,  /* the peer is to be told */
+		VRB_UD_RC_LEFT,	    /* the peer was told */
+	} state;
+	bool asks, asked; /* the peer is to be asked for it, or was */
+	bool refuses;	  /* the peer has asked and is to be told that it is used */
+	bool peer_left;
+	uint32_t sent, taken;	   /* messages posted to it, and taken from it */
+	uint64_t bound;		   /* for VRB_UD_BACK_ASK */
+	uint64_t kept_until;	   /* in us: until then it is not asked for */
+	enum ibv_wc_status failed; /* why what was posted to it cannot be completed */
+	uint64_t late;		   /* in us: when messages count as missing, or 0 */
 };
 
 /* A connection that sleeps remembers this besides; see ud_sleep.c. */
@@ -200,9 +220,14 @@ struct vrb_ud_conn {
 	/* Packets before it must be handled by the peer before a queue pair may overtake them. */
 	uint32_t ordered;
 	uint32_t traffic; /* what the work requests are worth that were posted */
+	/* What both ends have posted lately is worth, at that time in us. */
+	uint64_t score, scored;
+	uint64_t rc_again;   /* in us: until then no queue pair is asked for */
+	uint8_t rc_refusals; /* in a row */
 	struct {
 		uint32_t number, psn, reads;
 		enum ibv_mtu mtu;
+		bool gives;			/* the peer knows VRB_UD_BACK */
 	} rc_peer;				/* the peer's queue pair */
 	struct vrb_rdm_slot slots[VRB_UD_RING]; /* the connection's ring */
 };
@@ -276,7 +301,7 @@ struct vrb_ud {
 	uint64_t wake;	       /* in us: when the endpoint's timer polls */
 	uint32_t conns, fresh; /* connections, and those of which nothing has arrived */
 	uint32_t behind;       /* completions taken in full batches: the device may have more */
-	bool short_of_room;    /* something could not be sent for lack of buffers or room */
+	bool short_of_room;    /* the next poll sends what could not be sent before */
 	struct {
 		uint64_t since; /* in us: when `count` began to count */
 		uint32_t count;
@@ -291,7 +316,12 @@ struct vrb_ud {
 		uint32_t in_srq;     /* receives in it, and those that the device has lost */
 		uint32_t lost;	     /* how many of them the device may have lost */
 		uint32_t count, most;
-		uint32_t cq_size, room; /* of the device's CQ, and how much of it is left */
+		uint32_t cq_size, room;	       /* of the device's CQ, and how much of it is left */
+		TAILQ_HEAD(, vrb_ud_rc) turns; /* as they are looked at for one to give back */
+		struct vrb_ud_rcs old;	       /* given back, not destroyed yet; they count */
+		uint64_t look;		       /* in us: when to look next */
+		/* The score of whom room was made for, until that time: others do not get it. */
+		uint64_t score, until;
 		struct vrb_ud_rc *by_qp[VRB_UD_RC_BUCKETS];
 	} rcs;
 };
@@ -304,6 +334,16 @@ static inline struct vrb_ud *vrb_ud_of(const struct vrb_ud_conn *ud)
 static inline struct vrb_ud_conn *vrb_ud_of_qp(struct ibv_qp *qp)
 {
 	return (struct vrb_ud_conn *)(void *)((char *)qp - offsetof(struct vrb_ud_conn, qp));
+}
+
+/* Has the next poll send what waits to be sent. */
+static inline void vrb_ud_send_soon(struct vrb_ud_conn *ud)
+{
+	struct vrb_ud *all = vrb_ud_of(ud);
+
+	if (!ud->is_busy)
+		TAILQ_INSERT_TAIL(&all->busy, ud, busy);
+	ud->is_busy = all->short_of_room = true;
 }
 
 static inline uint32_t vrb_ud_least(uint32_t a, uint32_t b)
@@ -478,6 +518,44 @@ bool vrb_ud_rc_flush(struct vrb_ud_conn *ud);
 void vrb_ud_rc_answer(struct vrb_ud_conn *ud);
 /* Frees what the connection has of it. */
 void vrb_ud_rc_close(struct vrb_ud_conn *ud);
+
+/* Returns what a packet of the peer is worth, in terms of what is posted. */
+uint32_t vrb_ud_rc_worth_in(const struct vrb_ud_packet *packet);
+/* Takes the connection's queue pair away. It is not destroyed. */
+struct vrb_ud_rc *vrb_ud_rc_remove(struct vrb_ud_conn *ud);
+
+/* Giving reliable queue pairs back (ud_back.c). */
+/* Either end has posted what is worth that. */
+void vrb_ud_back_score(struct vrb_ud_conn *ud, uint32_t worth);
+/* Returns false if room was made for another connection, which is used more. */
+bool vrb_ud_back_may(struct vrb_ud_conn *ud);
+/* Asks the peer of a connection that is used less to give its queue pair back. */
+void vrb_ud_back_look(struct vrb_ud_conn *ud);
+/* Returns true if VRB_UD_BACK is to be sent. */
+bool vrb_ud_back_is_due(const struct vrb_ud_conn *ud);
+/* Fills that in; it is sent now. */
+void vrb_ud_back_describe(struct vrb_ud_conn *ud, struct vrb_ud_packet *packet);
+/* It is sent. */
+void vrb_ud_back_sent(struct vrb_ud_conn *ud);
+/* Handles that of the peer. Returns 0, or -FI_EPROTO if no peer sends it. */
+int vrb_ud_back_met(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet);
+/* Returns true if packet has to wait for messages that the peer has sent by its queue pair. */
+bool vrb_ud_back_waits(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet);
+/* The work request that follows all others is complete, or has failed. */
+void vrb_ud_back_drained(struct vrb_ud_conn *ud, enum ibv_wc_status status);
+
+/* Returns true while work requests posted to a queue pair hold others back. */
+static inline bool vrb_ud_back_drains(const struct vrb_ud_conn *ud)
+{
+	return ud->rc && ud->rc->state == VRB_UD_RC_DRAINING;
+}
+
+/* Returns true while datagrams may not be sent, as the peer has to know that they follow. */
+static inline bool vrb_ud_back_holds(const struct vrb_ud_conn *ud)
+{
+	return ud->rc &&
+	       (ud->rc->state == VRB_UD_RC_DRAINING || ud->rc->state == VRB_UD_RC_DRAINED);
+}
 
 /* Returns true for a completion of such a queue pair. */
 static inline bool vrb_ud_rc_is(const struct vrb_ud *all, const struct ibv_wc *wc)

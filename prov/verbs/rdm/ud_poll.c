@@ -4,6 +4,7 @@
  * and what the transport gets to see: arrived messages and completed work requests.
  */
 #include <time.h>
+#include <rdma/fi_errno.h>
 #include "src/ds/compiler.h"
 #include "ud_int.h"
 
@@ -158,6 +159,17 @@ static void ack_messages(struct vrb_ud *all)
 	}
 }
 
+/* What was posted to a queue pair before the connection left it has failed. */
+static void fail_last(struct vrb_ud_conn *ud)
+{
+	enum ibv_wc_status status = ud->rc->failed;
+
+	ud->rc->failed = IBV_WC_SUCCESS;
+	if (!ud->broken && STAILQ_EMPTY(&ud->wrs))
+		vrb_ud_tell(ud, FI_ECONNRESET);
+	vrb_ud_fail(ud, status);
+}
+
 static void run_timers(struct vrb_ud *all)
 {
 	struct vrb_ud_conns busy = TAILQ_HEAD_INITIALIZER(busy);
@@ -169,6 +181,8 @@ static void run_timers(struct vrb_ud *all)
 	while ((ud = TAILQ_FIRST(&busy))) {
 		TAILQ_REMOVE(&busy, ud, busy);
 		ud->is_busy = false;
+		if (ofi_unlikely(ud->rc && ud->rc->failed))
+			fail_last(ud);
 		if (ud->over || !vrb_ud_resend(ud))
 			continue;
 		vrb_ud_pump(ud);

@@ -8,10 +8,10 @@
  * An end posts to its queue pair once the completions of all work requests are reported and the
  * peer has handled whatever this end has sent, VRB_UD_QP among it: then nothing can overtake that.
  * Packets that have arrived may wait for a receive, so such peers acknowledge as the number that
- * they expect next that of the first one that waits. An end never goes back to datagrams. The other
- * direction does not depend on it.
+ * they expect next that of the first one that waits. The other direction does not depend on it.
  *
- * Where the queue pairs take receives from is in ud_srq.c.
+ * How a connection goes back to datagrams is in ud_back.c, where the queue pairs take receives from
+ * in ud_srq.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -29,6 +29,8 @@
 #define WORTH	    (256u << 10) /* at which a connection gets a queue pair */
 #define WORTH_SEND  4096u	 /* of a message, besides its length */
 #define WORTH_RDMA  65536u	 /* of a read or a write */
+#define RETRY_US    10000	 /* until a queue pair is asked for again, the first time */
+#define RETRIES	    5		 /* after which that time does not become longer */
 #define WAITS	    64u		 /* work requests after which posting waits for the others */
 #define LEAST	    64u		 /* receives of which half is enough */
 #define READS_MAX   255u
@@ -50,13 +52,15 @@ void vrb_ud_rc_init(struct vrb_ud *all)
 	uint32_t fixed = all->sq_depth + all->rq_depth, depth = vrb_rc(all->ep)->rx.depth;
 	uint32_t max = (uint32_t)domain->attr.max_cqe;
 
+	TAILQ_INIT(&all->rcs.turns);
+	SLIST_INIT(&all->rcs.old);
 	if (!domain->grows || depth < LEAST || domain->attr.max_srq <= 0)
 		return;
 	all->rcs.wanted = true;
 	all->rcs.share = depth / 2;
 	all->rcs.most = (uint32_t)(vrb_params.max_conn ? vrb_params.max_conn : domain->attr.max_qp);
 	/* The device's CQ has room for so many. */
-	max = max > fixed + depth ? (max - fixed - depth) / (OFI_RDM_WIRE_WINDOW + 1) : 0;
+	max = max > fixed + depth ? (max - fixed - depth) / (OFI_RDM_WIRE_WINDOW + 2) : 0;
 	all->rcs.most = vrb_ud_least(all->rcs.most, max);
 	all->rcs.cq_size = (uint32_t)vrb_rc(all->ep)->cq->cqe;
 	all->rcs.room = all->rcs.cq_size > fixed ? all->rcs.cq_size - fixed : 0;
@@ -64,14 +68,22 @@ void vrb_ud_rc_init(struct vrb_ud *all)
 
 void vrb_ud_rc_fini(struct vrb_ud *all)
 {
+	struct vrb_ud_rc *rc;
+
+	while ((rc = SLIST_FIRST(&all->rcs.old))) {
+		SLIST_REMOVE_HEAD(&all->rcs.old, old);
+		ibv_destroy_qp(rc->qp);
+		free(rc);
+	}
 	if (all->rcs.srq)
 		ibv_destroy_srq(all->rcs.srq);
 	all->rcs.srq = NULL;
 }
 
+/* One work request ends the connection, and one follows the others when it is given back. */
 static uint32_t room_of(const struct vrb_ud_conn *ud)
 {
-	return ud->conn->size + 1;
+	return ud->conn->size + 2;
 }
 
 static struct ibv_qp *create_qp(struct vrb_ud_conn *ud)
@@ -145,8 +157,10 @@ static int rc_new(struct vrb_ud_conn *ud)
 	rc->number = rc->qp->qp_num;
 	rc->next = *bucket(all, rc->number);
 	*bucket(all, rc->number) = ud->rc = rc;
+	TAILQ_INSERT_TAIL(&all->rcs.turns, rc, turn);
 	all->rcs.room -= room_of(ud);
 	all->rcs.count++;
+	all->rcs.until = 0;
 	return 0;
 }
 
@@ -160,13 +174,21 @@ static int open_rc(struct vrb_ud_conn *ud)
 	return ret ? ret : rc_new(ud);
 }
 
+/* The connection asks for no queue pair for a while, which is longer each time. */
+static void rc_later(struct vrb_ud_conn *ud)
+{
+	ud->rc_again = vrb_ud_of(ud)->now + ((uint64_t)RETRY_US << ud->rc_refusals);
+	ud->rc_refusals += ud->rc_refusals < RETRIES;
+}
+
 /* Strangers cannot use the last quarter. */
-static bool may_have(const struct vrb_ud_conn *ud)
+static bool may_have(struct vrb_ud_conn *ud)
 {
 	const struct vrb_ud *all = vrb_ud_of(ud);
 	bool stranger = vrb_rc_peer(ud->conn->peer)->policy.stranger;
 
-	return all->rcs.most - all->rcs.count > (stranger ? all->rcs.most / 4 : 0);
+	return all->rcs.most - all->rcs.count > (stranger ? all->rcs.most / 4 : 0) &&
+	       vrb_ud_back_may(ud);
 }
 
 /* Whoever knows less about a peer does not spend anything for it. */
@@ -229,33 +251,39 @@ static int rc_connect(struct vrb_ud_conn *ud)
 		ret = to_rts(ud);
 	}
 	ud->rc->connected = !ret;
+	ud->rc->kept_until = vrb_ud_of(ud)->now + VRB_UD_RC_KEEP_US;
+	ud->rc_refusals = 0;
 	return ret;
 }
 
-static void rc_refuse(struct vrb_ud_conn *ud)
+/* A peer that cannot give queue pairs back does not ask twice. */
+static void rc_refuse(struct vrb_ud_conn *ud, bool for_now)
 {
-	ud->rc_closed = true;
+	ud->rc_closed = !for_now || !ud->rc_peer.gives;
 	ud->rc_due = true;
 }
 
 /* Answers the peer. The answer waits until the connection is up and the peer has proved itself. */
 void vrb_ud_rc_answer(struct vrb_ud_conn *ud)
 {
+	if (ud->rc_due)
+		return;
 	if (!vrb_ud_of(ud)->rcs.wanted) {
-		rc_refuse(ud);
+		rc_refuse(ud, false);
 		return;
 	}
 	if (!is_ready(ud))
 		return;
 	if (!may_have(ud) || open_rc(ud)) {
-		rc_refuse(ud);
+		vrb_ud_back_look(ud);
+		rc_refuse(ud, true);
 		return;
 	}
 	if (rc_connect(ud)) {
 		/* Nobody knows its number, so nothing can have arrived. */
 		ud->conn->takes = false;
 		vrb_ud_rc_close(ud);
-		rc_refuse(ud);
+		rc_refuse(ud, false);
 		return;
 	}
 	ud->rc_due = true;
@@ -268,16 +296,28 @@ static bool is_valid(const struct vrb_ud_packet *packet)
 	       packet->addr <= IBV_MTU_4096;
 }
 
+/* Our queue pair, if there is one, was never connected. */
+static void rc_refused(struct vrb_ud_conn *ud, bool for_now)
+{
+	vrb_ud_rc_close(ud);
+	ud->rc_closed = !for_now;
+	if (!for_now)
+		return;
+	ud->rc_met = false;
+	ud->traffic = 0;
+	rc_later(ud);
+}
+
 int vrb_ud_rc_met(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 {
 	if (ud->rc_met || (packet->key && !is_valid(packet)))
 		return -FI_EPROTO;
 	ud->rc_met = true;
 	if (!packet->key) {
-		ud->rc_closed = true;
-		vrb_ud_rc_close(ud);
+		rc_refused(ud, packet->last);
 		return 0;
 	}
+	ud->rc_peer.gives = packet->last;
 	ud->rc_peer.number = packet->key;
 	ud->rc_peer.psn = packet->id;
 	ud->rc_peer.reads = packet->asked;
@@ -293,8 +333,11 @@ void vrb_ud_rc_describe(struct vrb_ud_conn *ud, struct vrb_ud_packet *packet)
 	const struct vrb_domain *domain = vrb_rc_domain(ud->conn->ep);
 
 	ud->rc_due = false;
-	if (!ud->rc)
+	packet->last = vrb_ud_of(ud)->rcs.wanted && !ud->rc_closed;
+	if (!ud->rc) {
+		ud->rc_met = ud->rc_closed;
 		return;
+	}
 	packet->key = ud->rc->number;
 	packet->id = ud->rc->psn;
 	packet->asked = vrb_ud_least((uint32_t)domain->attr.max_qp_rd_atom, READS_MAX);
@@ -312,6 +355,22 @@ static uint32_t worth_of(const struct ibv_send_wr *wr)
 	return worth;
 }
 
+/* Only the last packet counts as a work request. */
+uint32_t vrb_ud_rc_worth_in(const struct vrb_ud_packet *packet)
+{
+	switch (packet->kind) {
+	case VRB_UD_SEND:
+		return (uint32_t)packet->len + (packet->last ? WORTH_SEND : 0);
+	case VRB_UD_WRITE:
+		return (uint32_t)packet->len + (packet->last ? WORTH_RDMA : 0);
+	case VRB_UD_NOTHING:
+	case VRB_UD_READ:
+		return WORTH_RDMA + vrb_ud_least(packet->asked, WORTH);
+	default:
+		return 0;
+	}
+}
+
 /* Opens a queue pair if the connection deserves one, or if the peer has asked for it before. */
 static void rc_consider(struct vrb_ud_conn *ud, const struct ibv_send_wr *wr)
 {
@@ -321,12 +380,20 @@ static void rc_consider(struct vrb_ud_conn *ud, const struct ibv_send_wr *wr)
 	}
 	if (ud->traffic < WORTH)
 		ud->traffic += worth_of(wr);
-	if (ud->traffic < WORTH || !is_ready(ud) || !may_have(ud))
+	if (ud->traffic < WORTH || !is_ready(ud))
 		return;
-	if (open_rc(ud))
-		ud->rc_closed = true;
-	else
+	if (vrb_ud_of(ud)->now < ud->rc_again)
+		return;
+	if (!may_have(ud)) {
+		vrb_ud_back_look(ud);
+		return;
+	}
+	if (!open_rc(ud)) {
 		ud->rc_due = true;
+		return;
+	}
+	rc_later(ud);
+	vrb_ud_back_look(ud);
 }
 
 static void rc_switch(struct vrb_ud_conn *ud)
@@ -341,7 +408,7 @@ static void rc_switch(struct vrb_ud_conn *ud)
 
 static bool may_switch(const struct vrb_ud_conn *ud)
 {
-	return ud->rc->connected && ud->rc->announced && STAILQ_EMPTY(&ud->wrs) &&
+	return ud->rc->connected && ud->rc->announced && !ud->rc->state && STAILQ_EMPTY(&ud->wrs) &&
 	       ofi_rdm_seq_distance(ud->rc->handled, ud->ordered) <= 0 && !ud->over && !ud->broken;
 }
 
@@ -351,13 +418,14 @@ static bool may_switch(const struct vrb_ud_conn *ud)
  */
 static bool must_drain(struct vrb_ud_conn *ud)
 {
-	return ud->rc->connected && ud->rc->announced && !ud->over && !ud->broken &&
-	       !STAILQ_EMPTY(&ud->wrs) && ++ud->rc->waits > WAITS;
+	return ud->rc->connected && ud->rc->announced && !ud->rc->state && !ud->over &&
+	       !ud->broken && !STAILQ_EMPTY(&ud->wrs) && ++ud->rc->waits > WAITS;
 }
 
 bool vrb_ud_rc_post(struct vrb_ud_conn *ud, struct ibv_send_wr *wr, struct ibv_send_wr **bad,
 		    int *err)
 {
+	vrb_ud_back_score(ud, worth_of(wr));
 	if (!ud->rc) {
 		if (!ud->rc_closed)
 			rc_consider(ud, wr);
@@ -367,6 +435,7 @@ bool vrb_ud_rc_post(struct vrb_ud_conn *ud, struct ibv_send_wr *wr, struct ibv_s
 		rc_switch(ud);
 	if (ud->rc->used) {
 		*err = ibv_post_send(ud->rc->qp, wr, bad);
+		ud->rc->sent += !*err && wr->opcode == IBV_WR_SEND;
 		return true;
 	}
 	*bad = wr;
@@ -390,6 +459,14 @@ int vrb_ud_rc_take(struct vrb_ud *all, const struct ibv_wc *wc, struct ibv_wc *o
 	}
 	if (!rc)
 		return 0;
+	if (wc->wr_id == (uintptr_t)rc) {
+		vrb_ud_back_drained(rc->ud, wc->status);
+		return 0;
+	}
+	if (received && wc->status == IBV_WC_SUCCESS) {
+		rc->taken++;
+		vrb_ud_back_score(rc->ud, WORTH_SEND + wc->byte_len);
+	}
 	/* A message stays behind those that were sent as datagrams. */
 	if (received && wc->status == IBV_WC_SUCCESS && all->message_tail != all->message_head) {
 		vrb_ud_report(all, rx, wc->byte_len, rc->ud->conn->qp_num);
@@ -407,7 +484,7 @@ bool vrb_ud_rc_flush(struct vrb_ud_conn *ud)
 
 	if (ud->rc && ud->rc->qp)
 		err = ibv_modify_qp(ud->rc->qp, &attr, IBV_QP_STATE);
-	return !err || !ud->rc->used;
+	return !err || (!ud->rc->used && !vrb_ud_back_drains(ud));
 }
 
 static void show_datagrams(struct ofi_rdm_peer *peer)
@@ -418,27 +495,36 @@ static void show_datagrams(struct ofi_rdm_peer *peer)
 		peer->stats.transport = ofi_stats_text("ud");
 }
 
-void vrb_ud_rc_close(struct vrb_ud_conn *ud)
+struct vrb_ud_rc *vrb_ud_rc_remove(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
-	struct vrb_ud_rc *rc = ud->rc, **at;
+	struct vrb_ud_rc *rc = ud->rc, **at = bucket(all, rc->number);
 
-	if (!rc)
-		return;
-	at = bucket(all, rc->number);
 	while (*at != rc)
 		at = &(*at)->next;
 	*at = rc->next;
+	TAILQ_REMOVE(&all->rcs.turns, rc, turn);
+	all->rcs.room += room_of(ud);
+	ud->rc = NULL;
+	if (ud->conn->peer)
+		show_datagrams(ud->conn->peer);
+	return rc;
+}
+
+void vrb_ud_rc_close(struct vrb_ud_conn *ud)
+{
+	struct vrb_ud *all = vrb_ud_of(ud);
+	struct vrb_ud_rc *rc;
+
+	if (!ud->rc)
+		return;
+	rc = vrb_ud_rc_remove(ud);
 	if (rc->qp)
 		ibv_destroy_qp(rc->qp);
 	all->rcs.count--;
-	all->rcs.room += room_of(ud);
 	/* A device that does not report the last receive may have lost one. */
 	if (ud->conn->takes && !ud->conn->let_go && all->rcs.lost < all->rcs.share / 2)
 		all->rcs.lost++;
-	ud->rc = NULL;
-	if (rc->used && ud->conn->peer)
-		show_datagrams(ud->conn->peer);
 	free(rc);
 }
 

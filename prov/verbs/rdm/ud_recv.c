@@ -68,8 +68,11 @@ static struct vrb_rdm_rx *take_recv(struct vrb_ud *all)
 						: all->recvs[all->recv_tail++ & all->message_mask];
 }
 
-static bool lacks_buffer(const struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
+/* Returns true if the packet has to wait, mostly for a buffer. */
+static bool must_wait(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 {
+	if (packet->kind == VRB_UD_BACK)
+		return vrb_ud_back_waits(ud, packet);
 	return packet->kind == VRB_UD_SEND && !ud->part &&
 	       vrb_ud_of(ud)->recv_tail == vrb_ud_of(ud)->recv_head;
 }
@@ -187,10 +190,18 @@ static void take_qp(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 		vrb_ud_tell(ud, -ret);
 }
 
+static void take_back(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
+{
+	if (vrb_ud_back_met(ud, packet))
+		vrb_ud_violated(ud, VRB_UD_BROKEN);
+}
+
 static void handle(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 {
 	if (ud->reason)
 		return;
+	if (vrb_ud_of(ud)->rcs.wanted)
+		vrb_ud_back_score(ud, vrb_ud_rc_worth_in(packet));
 	switch (packet->kind) {
 	case VRB_UD_SEND:
 		take_part(ud, packet);
@@ -207,6 +218,9 @@ static void handle(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 	case VRB_UD_QP:
 		take_qp(ud, packet);
 		break;
+	case VRB_UD_BACK:
+		take_back(ud, packet);
+		break;
 	default:
 		break;
 	}
@@ -217,7 +231,7 @@ static void deliver(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
 
-	if (!ud->reason && (ud->is_stalled || lacks_buffer(ud, &rx->packet))) {
+	if (!ud->reason && (ud->is_stalled || must_wait(ud, &rx->packet))) {
 		STAILQ_INSERT_TAIL(&ud->stalled, rx, stalled);
 		if (!ud->is_stalled)
 			TAILQ_INSERT_TAIL(&all->stalled, ud, stalling);
@@ -232,8 +246,7 @@ static void unstall(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud_rx *rx;
 
-	while ((rx = STAILQ_FIRST(&ud->stalled)) &&
-	       (ud->reason || !lacks_buffer(ud, &rx->packet))) {
+	while ((rx = STAILQ_FIRST(&ud->stalled)) && (ud->reason || !must_wait(ud, &rx->packet))) {
 		STAILQ_REMOVE_HEAD(&ud->stalled, stalled);
 		handle(ud, &rx->packet);
 		rx_put(vrb_ud_of(ud), rx);
@@ -310,7 +323,7 @@ static bool take_numbered(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
 	struct ofi_rdm_seq_node *node;
 
 	if (ud->is_stalled || is_crowded(ud, packet) ||
-	    (packet->number == ud->in.next && lacks_buffer(ud, packet)))
+	    (packet->number == ud->in.next && must_wait(ud, packet)))
 		return false;
 	verdict = ofi_rdm_seq_arrive(&ud->in, 1, packet->number, &rx->node);
 	if (verdict > OFI_RDM_SEQ_DUPLICATE)

@@ -158,7 +158,7 @@ static bool send_wr(struct vrb_ud_conn *ud)
 	struct vrb_ud_wr *wr = ud->turn;
 	struct vrb_ud_tx *tx;
 
-	if (!wr || (wr->kind == VRB_UD_READ && ud->reads == VRB_UD_READS))
+	if (!wr || (wr->kind == VRB_UD_READ && ud->reads == VRB_UD_READS) || vrb_ud_back_holds(ud))
 		return false;
 	tx = wr->copy ? wr->copy : pack(ud, wr);
 	if (!tx) {
@@ -214,26 +214,40 @@ static bool send_job(struct vrb_ud_conn *ud)
 	return true;
 }
 
-/* Tells the peer which queue pair the connection has, or that it has none. */
+/*
+ * Tells the peer which queue pair the connection has, that it has none, or that it is to be given
+ * back.
+ */
 static bool send_qp(struct vrb_ud_conn *ud)
 {
-	struct vrb_ud_packet packet = packet_to(ud, VRB_UD_QP);
+	bool back = !ud->rc_due;
+	struct vrb_ud_packet packet = packet_to(ud, back ? VRB_UD_BACK : VRB_UD_QP);
 	struct vrb_ud_tx *tx = vrb_ud_tx_new(vrb_ud_of(ud));
 
 	if (!tx) {
 		vrb_ud_of(ud)->short_of_room = true;
 		return false;
 	}
-	vrb_ud_rc_describe(ud, &packet);
+	if (back)
+		vrb_ud_back_describe(ud, &packet);
+	else
+		vrb_ud_rc_describe(ud, &packet);
 	tx->len = (uint32_t)vrb_ud_build(tx->bytes, &packet);
 	launch(ud, tx);
 	ud->ordered = ud->ack.out.next;
+	if (back)
+		vrb_ud_back_sent(ud);
 	return true;
+}
+
+static bool is_qp_due(const struct vrb_ud_conn *ud)
+{
+	return ud->rc_due || vrb_ud_back_is_due(ud);
 }
 
 static bool has_work(const struct vrb_ud_conn *ud)
 {
-	return ud->turn || !STAILQ_EMPTY(&ud->jobs) || ud->rc_due;
+	return ud->turn || !STAILQ_EMPTY(&ud->jobs) || is_qp_due(ud);
 }
 
 /*
@@ -265,7 +279,7 @@ void vrb_ud_pump(struct vrb_ud_conn *ud)
 	bool some = true;
 
 	while (some && has_work(ud) && may_send(ud)) {
-		some = ud->rc_due ? send_qp(ud) : send_job(ud);
+		some = is_qp_due(ud) ? send_qp(ud) : send_job(ud);
 		some |= may_send(ud) && send_wr(ud);
 	}
 	if (has_work(ud) && vrb_ud_sq_room(vrb_ud_of(ud)) <= RESERVE)
@@ -403,9 +417,10 @@ void vrb_ud_drop_sent(struct vrb_ud_conn *ud)
 	ud->job_count = 0;
 }
 
+/* Work requests are reported in order, so those posted to a queue pair before come first. */
 static void fail_soon(struct vrb_ud_conn *ud)
 {
-	if (ud->is_failing || STAILQ_EMPTY(&ud->wrs))
+	if (ud->is_failing || STAILQ_EMPTY(&ud->wrs) || vrb_ud_back_drains(ud))
 		return;
 	ud->is_failing = true;
 	TAILQ_INSERT_TAIL(&vrb_ud_of(ud)->failing, ud, failing);
@@ -480,6 +495,8 @@ int vrb_ud_post_send(struct ibv_qp *qp, struct ibv_send_wr *from, struct ibv_sen
 	struct vrb_ud_wr *wr;
 	int err;
 
+	if (!ud->rc || !ud->rc->used)
+		all->now = vrb_ud_clock();
 	if (all->rcs.wanted && vrb_ud_rc_post(ud, from, bad, &err))
 		return err;
 	wr = wr_new(all);
@@ -497,7 +514,6 @@ int vrb_ud_post_send(struct ibv_qp *qp, struct ibv_send_wr *from, struct ibv_sen
 	}
 	if (!ud->turn)
 		ud->turn = wr;
-	all->now = vrb_ud_clock();
 	vrb_ud_pump(ud);
 	vrb_ud_watch(ud);
 	return 0;

@@ -39,9 +39,11 @@ enum vrb_ud_kind {
 	/*
 	 * The sender has made a reliable queue pair for the connection. key: its number, 0 if there
 	 * is none and will be none; id: its first PSN; asked: reads that it serves at once; addr:
-	 * the sender's path MTU as enum ibv_mtu.
+	 * the sender's path MTU as enum ibv_mtu. VRB_UD_LAST: the sender can give queue pairs
+	 * back, and may make one later if it has none.
 	 */
 	VRB_UD_QP,
+	VRB_UD_BACK, /* about giving it back; id: enum vrb_ud_back */
 	VRB_UD_KINDS
 };
 
@@ -54,6 +56,16 @@ enum vrb_ud_reason {
 	 * `next` and the transmission `echo`.
 	 */
 	VRB_UD_UNKNOWN,
+};
+
+enum vrb_ud_back {
+	VRB_UD_BACK_ASK, /* please; addr: who uses it more than that, keeps it */
+	VRB_UD_BACK_NO,	 /* the answer if it is used */
+	/*
+	 * The sender goes on with datagrams: all that it posted to its queue pair is complete.
+	 * key: how many messages that were. The receiver does the same, and both are destroyed.
+	 */
+	VRB_UD_BACK_LEFT,
 };
 
 enum {
