@@ -182,3 +182,34 @@ void ud_flows_run(void (*also)(void))
 	}
 	assert_true(is_done(&ud_flows[0]) && is_done(&ud_flows[1]));
 }
+
+struct vrb_ud_conn *ud_flow_at(unsigned int at)
+{
+	return ud_flow_conns[at]->rc.ud;
+}
+
+bool ud_flow_is_kept(unsigned int at)
+{
+	return ud_flow_at(at)->rc && ud_flow_at(at)->rc->connected &&
+	       ud_flow_at(at)->rc->announced && !ud_flow_at(at)->rc->state;
+}
+
+void ud_flow_ask(unsigned int at, uint64_t bound)
+{
+	struct vrb_ud_conn *ud = ud_flow_at(at);
+
+	assert_true(ud_flow_is_kept(at));
+	ud->rc->asks = ud->rc->asked = true;
+	ud->rc->bound = bound;
+	vrb_ud_send_soon(ud);
+}
+
+void ud_flows_use(void)
+{
+	ud_flows_deserve(0);
+	ud_flows_settle();
+	ud_flow_send(0);
+	ud_flow_send(1);
+	ud_flows_settle();
+	assert_true(ud_flow_is_used(0) && ud_flow_is_used(1));
+}

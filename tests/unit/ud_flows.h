@@ -25,6 +25,13 @@ extern struct ud_flow ud_flows[2];
 extern struct ud_conn *ud_flow_conns[2];
 
 void ud_flows_begin(uint64_t seed, const struct ud_net_params *params);
+struct vrb_ud_conn *ud_flow_at(unsigned int at);
+/* Has both ends post to queue pairs. */
+void ud_flows_use(void);
+/* Returns true if a node has a queue pair that it does not give back. */
+bool ud_flow_is_kept(unsigned int at);
+/* Has a node ask its peer, who agrees if it uses the queue pair less than that. */
+void ud_flow_ask(unsigned int at, uint64_t bound);
 /* Returns true if a node posts to its reliable queue pair. */
 bool ud_flow_is_used(unsigned int at);
 /* Post at a node what the stand-in takes, up to UD_FLOW_WINDOW at once. */

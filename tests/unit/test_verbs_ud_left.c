@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Peers that lie about reliable queue pairs that are given back, or die meanwhile, and endpoints
+ * that close.
+ */
+#include "unit.h"
+
+#include <rdma/fi_errno.h>
+#include "ud_flows.h"
+
+static const struct ud_net_params calm = { .grows = 7 };
+
+static int begin(void **state)
+{
+	(void)state;
+	ud_flows_begin(7, &calm);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	ud_net_end();
+	return 0;
+}
+
+/* Node 0 gets a packet as if from its peer. */
+static void say_packet(struct vrb_ud_packet packet)
+{
+	const struct vrb_ud_conn *ud = ud_flow_at(0);
+	uint8_t bytes[VRB_UD_HEAD_MAX] __attribute__((aligned(8)));
+	size_t len;
+
+	packet.to = ud_flow_conns[0]->rc.qp_num;
+	packet.from = ud_flow_conns[1]->rc.qp_num;
+	packet.words.next = ud->ack.out.next;
+	len = vrb_ud_build(bytes, &packet);
+	vrb_ud_stamp(bytes, ud->in.next, ud->ack.echo + 1, &packet.words, 0);
+	ud_net_inject(1, UD_QPN + 1, 0, bytes, len);
+	ud_flow_poll(0);
+}
+
+static void say(enum vrb_ud_back id, uint32_t key)
+{
+	say_packet((struct vrb_ud_packet){ .kind = VRB_UD_BACK, .id = id, .key = key });
+}
+
+/* It would not ask again, and nobody may ask it. */
+static void older_peers_are_refused_for_good(void **state)
+{
+	(void)state;
+	ud_flow_send(0);
+	ud_flows_settle();
+	ud_nodes[0].rc.ud->rcs.most = 0;
+	say_packet((struct vrb_ud_packet){
+		.kind = VRB_UD_QP, .key = 77, .asked = 1, .addr = IBV_MTU_1024 });
+	assert_true(ud_flow_at(0)->rc_closed && ud_flow_at(0)->rc_met);
+}
+
+static void is_violation(bool used, uint32_t id, uint32_t key)
+{
+	ud_flows_begin(11, &calm);
+	ud_flow_send(0);
+	ud_flows_settle();
+	if (used)
+		ud_flows_use();
+	say(id, key);
+	ud_flows_settle();
+	ud_net_pass(2000000);
+	say(id, key);
+	assert_int_equal(ud_flow_conns[0]->endings, 1);
+	assert_int_equal(ud_flow_conns[0]->err, FI_ECONNABORTED);
+	ud_net_end();
+}
+
+static void nonsense_ends_it(void **state)
+{
+	(void)state;
+	is_violation(false, VRB_UD_BACK_ASK, 0);
+	is_violation(false, VRB_UD_BACK_NO, 0);
+	is_violation(false, VRB_UD_BACK_LEFT, 0);
+	is_violation(true, VRB_UD_BACK_LEFT, 7);
+	is_violation(true, VRB_UD_BACK_LEFT + 1, 0);
+}
+
+static void twice_ends_it(void **state)
+{
+	(void)state;
+	ud_flows_use();
+	say(VRB_UD_BACK_LEFT, 1);
+	assert_int_equal(ud_flow_conns[0]->endings, 0);
+	say(VRB_UD_BACK_LEFT, 1);
+	assert_int_equal(ud_flow_conns[0]->endings, 1);
+}
+
+static void what_was_not_asked_is_not_answered(void **state)
+{
+	(void)state;
+	ud_flows_use();
+	say(VRB_UD_BACK_NO, 0);
+	assert_int_equal(ud_flow_conns[0]->endings, 0);
+	assert_true(ud_flow_is_kept(0));
+}
+
+/* Messages may be reported later than the packet that says how many there are. */
+static void it_waits_for_messages(void **state)
+{
+	(void)state;
+	ud_flows_use();
+	ud_flow_at(1)->rc->taken--;
+	ud_flow_ask(1, UINT64_MAX);
+	ud_flows_settle();
+	ud_flow_send(0);
+	ud_flows_settle();
+	assert_non_null(ud_flow_at(1)->rc);
+	assert_false(ud_flow_at(1)->rc->peer_left);
+	assert_int_equal(ud_flows[0].arrived, 1);
+	ud_flow_at(1)->rc->taken++;
+	ud_flows_settle();
+	ud_flows_settle();
+	assert_null(ud_flow_at(1)->rc);
+	assert_int_equal(ud_flow_conns[1]->endings, 0);
+	assert_int_equal(ud_flows[0].arrived, 2);
+}
+
+/* What goes by datagrams fails after what went by the queue pair. */
+static void a_peer_that_is_gone_is_noticed(void **state)
+{
+	static const enum ibv_wc_status expected[] = { IBV_WC_RETRY_EXC_ERR, IBV_WC_WR_FLUSH_ERR };
+	struct ibv_wc wc;
+	unsigned int i;
+
+	(void)state;
+	ud_flows_use();
+	ud_flow_send(0);
+	say(VRB_UD_BACK_ASK, 0);
+	assert_true(ud_flow_is_kept(0));
+	ud_flow_at(0)->score = 0;
+	say(VRB_UD_BACK_LEFT, 1);
+	assert_int_equal(ud_flow_at(0)->rc->state, VRB_UD_RC_DRAINING);
+	assert_false(vrb_ud_conn_quiet(&ud_flow_conns[0]->rc));
+	ud_flow_send(0);
+	ud_net_forget(ud_flow_conns[1]);
+	assert_false(ud_net_poll(0, &wc));
+	ud_net_pass(100);
+	for (i = 0; i < 2; i++) {
+		assert_true(ud_net_poll(0, &wc));
+		assert_int_equal(wc.status, expected[i]);
+		assert_int_equal(wc.wr_id >> 1, ud_flows[0].completed++);
+	}
+	assert_false(ud_net_poll(0, &wc));
+}
+
+static void only_the_last_one_fails(void **state)
+{
+	struct ibv_wc wc;
+
+	(void)state;
+	ud_flows_use();
+	say(VRB_UD_BACK_LEFT, 1);
+	ud_net_forget(ud_flow_conns[1]);
+	ud_net_pass(100);
+	assert_false(ud_net_poll(0, &wc));
+	assert_int_equal(ud_flow_conns[0]->endings, 1);
+	assert_int_equal(ud_flow_conns[0]->err, FI_ECONNRESET);
+}
+
+static void all_is_flushed_in_order(void **state)
+{
+	struct ibv_wc wc;
+
+	(void)state;
+	ud_flows_use();
+	ud_flow_send(0);
+	say(VRB_UD_BACK_LEFT, 1);
+	ud_flow_send(0);
+	assert_true(vrb_ud_conn_flush(&ud_flow_conns[0]->rc));
+	ud_flow_send(0);
+	while (ud_net_poll(0, &wc)) {
+		assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+		assert_int_equal(wc.wr_id >> 1, ud_flows[0].completed++);
+	}
+	assert_int_equal(ud_flows[0].completed, ud_flows[0].works);
+}
+
+/* An endpoint closes at any time; ud_net_end() finds what it leaves behind. */
+static void it_is_closed_in_the_middle(void **state)
+{
+	unsigned int i, k;
+
+	(void)state;
+	for (i = 0; i < 40; i++) {
+		ud_flows_begin(i + 1, &calm);
+		ud_flows_use();
+		ud_flow_ask(1, UINT64_MAX);
+		for (k = 0; k < i; k++) {
+			ud_net_pass(3);
+			ud_flow_poll(k % 2);
+		}
+		ud_net_close(ud_flow_conns[i % 2]);
+		ud_net_end();
+	}
+}
+
+/* Takes completions in order. Returns false once one has failed. */
+static bool are_good(unsigned int at)
+{
+	bool good = true;
+	struct ibv_wc wc;
+
+	while (ud_net_poll(at, &wc)) {
+		if (wc.wr_id & VRB_RDM_RX_BIT)
+			continue;
+		assert_int_equal(wc.wr_id >> 1, ud_flows[at].completed++);
+		good &= !wc.status;
+	}
+	return good;
+}
+
+/*
+ * The peer's process starts anew. Whoever is left finds out, and what it has posted completes in
+ * order.
+ */
+static void dies_after(unsigned int steps, unsigned int who)
+{
+	unsigned int i, left = !who;
+	struct ibv_wc wc;
+	bool good = true;
+
+	ud_flows_use();
+	ud_flow_send(left);
+	ud_flow_ask(steps / 2 % 2, UINT64_MAX);
+	for (i = 0; i < steps; i++) {
+		ud_net_pass(3);
+		ud_flow_poll(i % 2);
+	}
+	ud_flow_send(left);
+	ud_net_forget(ud_flow_conns[who]);
+	ud_flow_send(left);
+	for (i = 0; i < 8000 && good && !ud_flow_conns[left]->endings; i++) {
+		ud_net_pass(1000);
+		while (ud_net_poll(who, &wc))
+			;
+		good = are_good(left);
+		if (i % 100 == 50 && ud_flows[left].works == ud_flows[left].completed)
+			ud_flow_write(left);
+	}
+	assert_true(i < 8000);
+	assert_true(vrb_ud_conn_flush(&ud_flow_conns[left]->rc));
+	for (i = 0; i < 10; i++) {
+		ud_net_pass(1000);
+		are_good(left);
+	}
+	assert_int_equal(ud_flows[left].completed, ud_flows[left].works);
+}
+
+static void peers_die_in_the_middle(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 60; i++) {
+		ud_flows_begin(i + 1, &calm);
+		dies_after(i, i % 2);
+		ud_net_end();
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(older_peers_are_refused_for_good),
+		cmocka_unit_test(nonsense_ends_it),
+		TEST(twice_ends_it),
+		TEST(what_was_not_asked_is_not_answered),
+		TEST(it_waits_for_messages),
+		TEST(a_peer_that_is_gone_is_noticed),
+		TEST(only_the_last_one_fails),
+		TEST(all_is_flushed_in_order),
+		cmocka_unit_test(it_is_closed_in_the_middle),
+		cmocka_unit_test(peers_die_in_the_middle),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
