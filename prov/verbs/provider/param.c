@@ -81,7 +81,7 @@ const struct ofi_param vrb_param_table[] = {
 	     "Reliable datagrams: processes of one user on one host exchange packets through shared memory, unless they sleep, and copy large messages from each other's memory"),
 	INT(max_conn, 0, 0, INT_MAX,
 	    "Reliable datagrams: maximum number of connections of an endpoint; to make room for another, the "
-	    "least recently used one ends once nothing is in flight on it. With FI_VERBS_RDM_TRANSPORT=auto it limits queue pairs instead. 0 is no limit"),
+	    "least recently used one ends once nothing is in flight on it. With FI_VERBS_RDM_TRANSPORT=auto it limits queue pairs instead, which the least used connections give back. 0 is no limit"),
 	INT(accept_rate, 256, 0, 1000000,
 	    "Reliable datagrams: connection requests per second that an endpoint accepts from one host "
 	    "for peers that are not in its address vector, after a burst of four times as many; 0 is no limit"),
