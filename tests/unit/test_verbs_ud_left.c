@@ -57,6 +57,31 @@ static void older_peers_are_refused_for_good(void **state)
 	assert_true(ud_flow_at(0)->rc_closed && ud_flow_at(0)->rc_met);
 }
 
+/* Otherwise a peer could have queue pairs created and destroyed all the time. */
+static void there_is_a_rest(void **state)
+{
+	const struct vrb_ud_packet wants = {
+		.kind = VRB_UD_QP, .last = true, .key = 77, .asked = 1, .addr = IBV_MTU_1024
+	};
+	uint32_t created;
+
+	(void)state;
+	ud_flow_send(0);
+	ud_flows_settle();
+	say_packet(wants);
+	assert_int_equal(ud_net_rc_count(0), 1);
+	say(VRB_UD_BACK_LEFT, 0);
+	ud_net_pass(100);
+	assert_int_equal(ud_net_rc_count(0), 0);
+	created = ud_net_rc_created();
+	say_packet(wants);
+	assert_false(ud_flow_at(0)->rc_closed || ud_flow_at(0)->rc_met);
+	assert_int_equal(ud_net_rc_created(), created);
+	ud_net_pass(100000);
+	say_packet(wants);
+	assert_int_equal(ud_net_rc_count(0), 1);
+}
+
 static void is_violation(bool used, uint32_t id, uint32_t key)
 {
 	ud_flows_begin(11, &calm);
@@ -272,6 +297,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(older_peers_are_refused_for_good),
+		TEST(there_is_a_rest),
 		cmocka_unit_test(nonsense_ends_it),
 		TEST(twice_ends_it),
 		TEST(what_was_not_asked_is_not_answered),

@@ -22,6 +22,7 @@
 #define HALF_US 250000	/* after which what was posted counts half */
 #define LOOK_US 10000	/* between looks for a connection that is used less */
 #define ASK_US	100000	/* the same if one was found */
+#define REST_US 100000	/* so that peers do not make us create queue pairs all the time */
 #define ROOM_US 2000000 /* for which room is kept for whom it was made */
 #define LATE_US 1000000 /* after which the peer has lied about its messages */
 #define LOOKS	64	/* connections that are looked at */
@@ -188,6 +189,7 @@ static void give(struct vrb_ud_conn *ud)
 	ud->conn->takes = false;
 	ud->rc_met = false;
 	ud->traffic = 0;
+	ud->rc_again = ud->rc_rest = all->now + REST_US;
 	rc->ud = NULL;
 	if (rc->qp)
 		__atomic_store_n(&rc->qp->qp_context, (void *)&nobody, __ATOMIC_RELAXED);

@@ -274,6 +274,10 @@ void vrb_ud_rc_answer(struct vrb_ud_conn *ud)
 	}
 	if (!is_ready(ud))
 		return;
+	if (vrb_ud_of(ud)->now < ud->rc_rest) {
+		rc_refuse(ud, true);
+		return;
+	}
 	if (!may_have(ud) || open_rc(ud)) {
 		vrb_ud_back_look(ud);
 		rc_refuse(ud, true);
