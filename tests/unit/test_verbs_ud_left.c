@@ -108,6 +108,24 @@ static void nonsense_ends_it(void **state)
 	is_violation(true, VRB_UD_BACK_LEFT + 1, 0);
 }
 
+/* The connection has ended, and its queue pair may not exist any more. */
+static void it_is_too_late(void **state)
+{
+	const struct vrb_ud_packet packet = { .kind = VRB_UD_BACK,
+					      .id = VRB_UD_BACK_LEFT,
+					      .key = 1 };
+	struct ibv_qp *qp;
+
+	(void)state;
+	ud_flows_use();
+	qp = ud_flow_at(0)->rc->qp;
+	ud_flow_at(0)->over = true;
+	ud_flow_at(0)->rc->qp = NULL;
+	assert_int_equal(vrb_ud_back_met(ud_flow_at(0), &packet), 0);
+	assert_int_equal(ud_flow_at(0)->rc->state, VRB_UD_RC_KEPT);
+	ud_flow_at(0)->rc->qp = qp;
+}
+
 static void twice_ends_it(void **state)
 {
 	(void)state;
@@ -299,6 +317,7 @@ int main(void)
 		TEST(older_peers_are_refused_for_good),
 		TEST(there_is_a_rest),
 		cmocka_unit_test(nonsense_ends_it),
+		TEST(it_is_too_late),
 		TEST(twice_ends_it),
 		TEST(what_was_not_asked_is_not_answered),
 		TEST(it_waits_for_messages),

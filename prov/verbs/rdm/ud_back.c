@@ -236,8 +236,11 @@ static int take_left(struct vrb_ud_conn *ud, uint32_t sent)
 	return 0;
 }
 
+/* What has waited may be about a queue pair that is destroyed. */
 int vrb_ud_back_met(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 {
+	if (ud->over)
+		return 0;
 	if (!ud->rc || !ud->rc->connected || !ud->rc_peer.gives)
 		return -FI_EPROTO;
 	switch (packet->id) {
