@@ -70,6 +70,10 @@ function row(t, name, def, min, max, type, doc)
 		min = number(word())
 		max = number(word())
 		add(name, "integer", text() " (" min " to " max ", default: " def ")")
+	} else if (t == "SIZE") {
+		name = word()
+		def = number(word())
+		add(name, "size", text() " (0 to " number("LONG_MAX") ", default: " def ")")
 	} else if (t == "BOOL") {
 		name = word()
 		def = word()

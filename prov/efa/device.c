@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
+#include "efa.h"
 #include "prov/verbs/discovery/kind.h"
 
 struct known {
@@ -95,6 +96,31 @@ bool efa_device_takes(const struct vrb_device *dev, struct ofi_miss *why)
 	if (err)
 		snprintf(why->has, sizeof(why->has), "%s: %s", call, strerror(err));
 	return !err;
+}
+
+/* Returns true if the environment, or a configuration file, asks for the device's RDMA. */
+static bool is_asked_for(void)
+{
+	int wanted;
+
+	return !fi_param_get_bool(&efa_prov, "use_device_rdma", &wanted) && wanted;
+}
+
+uint32_t efa_device_reads(struct ibv_context *ctx)
+{
+	struct efadv_device_attr attr = { 0 };
+
+	if (!efa_params.use_device_rdma)
+		return 0;
+	if (!efadv_query_device(ctx, &attr, sizeof(attr)) &&
+	    attr.device_caps & EFADV_DEVICE_ATTR_CAPS_RDMA_READ && attr.max_rdma_size)
+		return attr.max_rdma_size;
+	if (is_asked_for())
+		FI_WARN_ONCE(
+			&efa_prov, FI_LOG_DOMAIN,
+			"FI_EFA_USE_DEVICE_RDMA is set, but %s has no RDMA reads: data are sent\n",
+			ibv_get_device_name(ctx->device));
+	return 0;
 }
 
 void efa_device_forget(void)

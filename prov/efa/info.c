@@ -109,7 +109,7 @@ static struct fi_info *efa_info_rdm(const struct vrb_device *dev, const struct v
 	return NULL;
 }
 
-static struct ibv_qp *efa_srd_create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+static struct ibv_qp *efa_srd_create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, bool reads)
 {
 	struct efadv_qp_init_attr efa = { .driver_qp_type = EFADV_QP_DRIVER_TYPE_SRD };
 	struct ibv_qp_init_attr_ex ex = {
@@ -122,6 +122,10 @@ static struct ibv_qp *efa_srd_create(struct ibv_pd *pd, struct ibv_qp_init_attr 
 		.pd = pd,
 	};
 
+	if (reads) {
+		ex.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+		ex.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ;
+	}
 	return efadv_create_qp_ex(pd->context, &ex, &efa, sizeof(efa));
 }
 
@@ -133,6 +137,7 @@ const struct vrb_kind efa_kind = {
 	.names = FI_ADDR_EFA,
 	.rdm = efa_info_rdm,
 	.srd = efa_srd_create,
+	.reads = efa_device_reads,
 };
 
 int efa_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,

@@ -9,11 +9,15 @@
 		.name = #field_, .type = FI_PARAM_INT, .def = (def_), .min = (min_),        \
 		.max = (max_), .doc = (doc_), .offset = offsetof(struct vrb_params, field_) \
 	}
-/* The only one is FI_VERBS_SHM by its other name. */
-#define BOOL(name_, def_, doc_)                                                      \
-	{                                                                            \
-		.name = #name_, .type = FI_PARAM_BOOL, .def = (def_), .doc = (doc_), \
-		.offset = offsetof(struct vrb_params, shm)                           \
+#define BOOL(field_, def_, doc_)                                                      \
+	{                                                                             \
+		.name = #field_, .type = FI_PARAM_BOOL, .def = (def_), .doc = (doc_), \
+		.offset = offsetof(struct vrb_params, field_)                         \
+	}
+#define SIZE(field_, def_, doc_)                                                            \
+	{                                                                                   \
+		.name = #field_, .type = FI_PARAM_SIZE_T, .def = (def_), .max = SIZE_T_MAX, \
+		.doc = (doc_), .offset = offsetof(struct vrb_params, field_)                \
 	}
 #define BOOL_MAX   1
 #define SIZE_T_MAX LONG_MAX
@@ -26,7 +30,6 @@
 #define CACHE  "FI_MR_CACHE_MAX_COUNT and FI_MR_CACHE_MAX_SIZE limit the cache of all providers"
 #define COPIED "the receiver copies each packet once, into its message if that is known"
 #define RINGS  "each pair of processes on a host has two rings of 64 KiB"
-#define NO_RMA "the device's RDMA is not used"
 
 const struct ofi_param efa_param_table[] = {
 	INT(tx_size, 384, 1, INT_MAX, "Size of a transmit queue in operations if the hints say 0"),
@@ -56,13 +59,16 @@ const struct ofi_param efa_param_table[] = {
 	     "Exchange packets with processes of one user on one host through shared memory, unless they sleep, and copy large messages from each other's memory"),
 	UNUSED(shm_av_size, INT, 128, "Addresses of processes on the same host", RINGS),
 	UNUSED(shm_max_medium_size, SIZE_T, 4096, "Longest medium message in shared memory", RINGS),
-	UNUSED(inter_max_medium_message_size, SIZE_T, 65536, "Longest medium message", NO_RMA),
-	UNUSED(inter_min_read_message_size, SIZE_T, 1048576,
-	       "Shortest message that the receiver reads", NO_RMA),
-	UNUSED(inter_min_read_write_size, SIZE_T, 65536, "Shortest RMA write that the target reads",
-	       NO_RMA),
-	UNUSED(runt_size, SIZE_T, 307200, "Bytes sent before the receiver reads the rest", NO_RMA),
-	UNUSED(use_device_rdma, BOOL, 0, "Use the device's RDMA", "it is not used"),
+	UNUSED(inter_max_medium_message_size, SIZE_T, 65536, "Longest medium message",
+	       "shorter messages than those that are read have one protocol"),
+	SIZE(inter_min_read_message_size, 1048576,
+	     "Shortest message that the receiver's device reads from the sender's memory"),
+	SIZE(inter_min_read_write_size, 65536,
+	     "Shortest RMA read that the device carries out; RMA writes are sent"),
+	UNUSED(runt_size, SIZE_T, 307200, "Bytes sent before the receiver reads the rest",
+	       "the receiver reads all of such a message"),
+	BOOL(use_device_rdma, 1,
+	     "Let the device read long messages and the memory of peers, if it can"),
 	UNUSED(fork_safe, BOOL, 0, "Keep registered memory intact at fork",
 	       "it is kept unless FI_FORK_UNSAFE is set"),
 	UNUSED(set_cuda_sync_memops, BOOL, 1, "Synchronize operations on CUDA memory",
@@ -75,5 +81,8 @@ struct vrb_params efa_params;
 
 int efa_params_init(void)
 {
-	return ofi_params_load(&efa_prov, efa_param_table, efa_param_count, &efa_params);
+	int ret = ofi_params_load(&efa_prov, efa_param_table, efa_param_count, &efa_params);
+
+	efa_params.shm = efa_params.enable_shm_transfer;
+	return ret;
 }

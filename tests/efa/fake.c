@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include <infiniband/efadv.h>
 #include <infiniband/verbs.h>
+#include "fake.h"
 
 #undef ibv_query_port
 #undef ibv_reg_mr
@@ -114,22 +115,20 @@ struct entry {
 
 static struct entry *registry;
 
-static void open_registry(void)
+void *fake_share(const char *name, size_t size)
 {
-	int fd;
-
-	if (registry)
-		return;
 	/* Other users have queue pairs, too. */
-	fd = shm_open(REGISTRY, O_RDWR | O_CREAT, 0666);
-	if (fd < 0 || ftruncate(fd, NUMBERS * sizeof(*registry)))
+	int fd = shm_open(name, O_RDWR | O_CREAT, 0666);
+	void *shared;
+
+	if (fd < 0 || ftruncate(fd, (off_t)size))
 		abort();
 	fchmod(fd, 0666);
-	registry =
-		mmap(NULL, NUMBERS * sizeof(*registry), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (registry == MAP_FAILED)
+	shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (shared == MAP_FAILED)
 		abort();
 	close(fd);
+	return shared;
 }
 
 static struct entry *entry_of(uint32_t number)
@@ -161,15 +160,25 @@ static bool has_ended(pid_t pid)
 	return n <= 0 || (name_end && name_end[1] && strchr("ZX", name_end[2]));
 }
 
+enum ibv_wc_status fake_owner(uint32_t number, pid_t *pid)
+{
+	const struct entry *entry = entry_of(number);
+
+	*pid = entry->number == number ? entry->pid : 0;
+	return entry->number == number && (!*pid || has_ended(*pid)) ? IBV_WC_REM_INV_RD_REQ_ERR
+								     : IBV_WC_SUCCESS;
+}
+
 /* Returns what is reported of a packet. A queue pair of another host counts as there. */
 static enum ibv_wc_status fate(uint32_t to, unsigned int *seed)
 {
 	struct entry *entry = entry_of(to);
+	pid_t pid;
 
-	if (entry->number != to)
-		return IBV_WC_SUCCESS;
-	if (!entry->pid || has_ended(entry->pid))
+	if (fake_owner(to, &pid))
 		return IBV_WC_REM_INV_RD_REQ_ERR;
+	if (!pid)
+		return IBV_WC_SUCCESS;
 	if (rand_r(seed) % 50 == 0)
 		return IBV_WC_RNR_RETRY_EXC_ERR;
 	if (__atomic_fetch_sub(&entry->room, 1, __ATOMIC_RELAXED) > 0)
@@ -272,7 +281,7 @@ static int srd_poll(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 			wc[n++] = srds[i].refused[--srds[i].refused_count];
 	}
 	pthread_mutex_unlock(&lock);
-	return n;
+	return n + fake_reader_poll(cq, count - n, wc + n);
 }
 
 static int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
@@ -385,6 +394,10 @@ int efadv_query_device(struct ibv_context *ctx, struct efadv_device_attr *attr, 
 		.max_rq_sge = RQ_SGE,
 		.inline_buf_size = INLINE_MAX,
 	};
+	if (fake_reads()) {
+		attr->device_caps = EFADV_DEVICE_ATTR_CAPS_RDMA_READ;
+		attr->max_rdma_size = FAKE_MAX_READ;
+	}
 	return 0;
 }
 
@@ -408,16 +421,29 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t len, int access)
 {
+	int known = IBV_ACCESS_LOCAL_WRITE | (fake_reads() ? IBV_ACCESS_REMOTE_READ : 0);
 	struct ibv_mr *mr;
 
-	if (!(access & ~IBV_ACCESS_LOCAL_WRITE)) {
-		mr = real_reg(pd, addr, len, access);
-		if (mr)
-			mr->rkey = mr->lkey;
-		return mr;
+	if (access & ~known) {
+		errno = EOPNOTSUPP;
+		return NULL;
 	}
-	errno = EOPNOTSUPP;
-	return NULL;
+	mr = real_reg(pd, addr, len, access & IBV_ACCESS_LOCAL_WRITE);
+	if (!mr)
+		return NULL;
+	mr->rkey = mr->lkey;
+	if (fake_reads())
+		fake_region_add(mr, access);
+	return mr;
+}
+
+int ibv_dereg_mr(struct ibv_mr *mr)
+{
+	int (*call)(struct ibv_mr *) = real("ibv_dereg_mr");
+
+	if (fake_reads())
+		fake_region_remove(mr);
+	return call(mr);
 }
 
 struct ibv_qp *efadv_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *ex,
@@ -428,6 +454,7 @@ struct ibv_qp *efadv_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_at
 					 .recv_cq = ex->recv_cq,
 					 .cap = ex->cap,
 					 .qp_type = IBV_QPT_UD };
+	bool has_reads = ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	struct ibv_qp *qp;
 	void *spill;
 	int i;
@@ -435,7 +462,7 @@ struct ibv_qp *efadv_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_at
 	(void)ctx;
 	if (ex->qp_type != IBV_QPT_DRIVER || !(ex->comp_mask & IBV_QP_INIT_ATTR_PD) ||
 	    len < sizeof(*efa) || efa->driver_qp_type != EFADV_QP_DRIVER_TYPE_SRD ||
-	    attr.cap.max_recv_sge > 1) {
+	    attr.cap.max_recv_sge > 1 || (has_reads && !fake_reads())) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -453,12 +480,15 @@ struct ibv_qp *efadv_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_at
 	srds[i].spill = real_reg(ex->pd, spill, PAGE, IBV_ACCESS_LOCAL_WRITE);
 	if (!srds[i].spill)
 		abort();
-	open_registry();
+	if (!registry)
+		registry = fake_share(REGISTRY, NUMBERS * sizeof(*registry));
 	most_held = getenv("FAKE_EFA_ORDER") ? 1 : HELD_MAX;
 	enlist(qp->qp_num, getpid());
 	srds[i].held_count = srds[i].refused_count = 0;
 	srds[i].seed = (unsigned int)i + 1;
 	srds[i].qp = qp;
+	if (has_reads)
+		fake_reader_open(qp);
 	pthread_mutex_unlock(&lock);
 	return qp;
 }
@@ -472,6 +502,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 
 	if (i < 0)
 		return call(qp);
+	fake_reader_close(qp);
 	pthread_mutex_lock(&lock);
 	post_held(i);
 	enlist(qp->qp_num, 0);

@@ -12,6 +12,8 @@
 struct mock_device *efa_rig_device;
 unsigned int efa_rig_queries;
 int efa_rig_err;
+uint32_t efa_rig_caps, efa_rig_max_read;
+struct ibv_qp_init_attr_ex efa_rig_qp;
 
 static struct vrb_snapshot snapshot = STAILQ_HEAD_INITIALIZER(snapshot);
 
@@ -28,6 +30,8 @@ int efadv_query_device(struct ibv_context *ctx, struct efadv_device_attr *attr, 
 		.max_sq_sge = 2,
 		.max_rq_sge = 3,
 		.inline_buf_size = 32,
+		.device_caps = efa_rig_caps,
+		.max_rdma_size = efa_rig_max_read,
 	};
 	return 0;
 }
@@ -36,9 +40,9 @@ struct ibv_qp *efadv_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_at
 				  struct efadv_qp_init_attr *efa, uint32_t len)
 {
 	(void)ctx;
-	(void)attr;
 	(void)efa;
 	(void)len;
+	efa_rig_qp = *attr;
 	errno = EOPNOTSUPP;
 	return NULL;
 }
@@ -51,10 +55,13 @@ void efa_rig_reset(void)
 	mock_reset();
 	efa_rig_queries = 0;
 	efa_rig_err = 0;
+	efa_rig_caps = efa_rig_max_read = 0;
 	vrb_params = (struct vrb_params){ .tx_size = 384, .rx_size = 384, .gid_idx = -1 };
-	efa_params = (struct vrb_params){
-		.tx_size = 384, .rx_size = 384, .tx_iov_limit = 4, .rx_iov_limit = 4
-	};
+	efa_params = (struct vrb_params){ .tx_size = 384,
+					  .rx_size = 384,
+					  .tx_iov_limit = 4,
+					  .rx_iov_limit = 4,
+					  .use_device_rdma = 1 };
 	efa_rig_device = mock_add_device("efa0");
 	efa_rig_device->attr.vendor_id = VRB_VENDOR_AMAZON;
 	efa_rig_device->attr.max_qp_wr = EFA_RIG_RQ_WR;

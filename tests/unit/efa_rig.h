@@ -11,6 +11,9 @@ enum { EFA_RIG_MTU = 8928, EFA_RIG_SQ_WR = 256, EFA_RIG_RQ_WR = 512 };
 extern struct mock_device *efa_rig_device;
 extern unsigned int efa_rig_queries; /* how often the device was asked */
 extern int efa_rig_err;		     /* errno of efadv_query_device, or 0 */
+extern uint32_t efa_rig_caps, efa_rig_max_read;
+/* What the last queue pair was to have; creating it fails. */
+extern struct ibv_qp_init_attr_ex efa_rig_qp;
 
 /* Also resets the parameters of both providers. */
 void efa_rig_reset(void);

@@ -3,10 +3,13 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include "capture.h"
 #include "efa_rig.h"
 #include "mock_device.h"
 #include "prov/efa/device.h"
+#include "prov/efa/efa.h"
 #include "prov/verbs/discovery/kind.h"
 
 static struct vrb_device *dev;
@@ -88,6 +91,62 @@ static void test_open_fails(void **state)
 	assert_int_equal(efa_rig_queries, 0);
 }
 
+static uint32_t reads(void)
+{
+	struct ibv_context *ctx;
+	uint32_t most;
+	int err;
+
+	ctx = vrb_device_open("efa0", &err);
+	assert_non_null(ctx);
+	most = efa_device_reads(ctx);
+	ibv_close_device(ctx);
+	return most;
+}
+
+/* The device decides, unless its RDMA is switched off. */
+static void test_reads(void **state)
+{
+	(void)state;
+	efa_rig_max_read = 1 << 30;
+	assert_int_equal(reads(), 0);
+	efa_rig_caps = EFADV_DEVICE_ATTR_CAPS_RNR_RETRY;
+	assert_int_equal(reads(), 0);
+	efa_rig_caps |= EFADV_DEVICE_ATTR_CAPS_RDMA_READ;
+	assert_int_equal(reads(), 1 << 30);
+	efa_rig_err = EIO;
+	assert_int_equal(reads(), 0);
+	efa_rig_err = 0;
+	efa_rig_max_read = 0;
+	assert_int_equal(reads(), 0);
+	efa_rig_max_read = 4096;
+	assert_int_equal(reads(), 4096);
+	efa_params.use_device_rdma = 0;
+	efa_rig_queries = 0;
+	assert_int_equal(reads(), 0);
+	assert_int_equal(efa_rig_queries, 0);
+}
+
+/* Whoever asks for what the device does not have is told so, once. */
+static void test_reads_are_asked_for(void **state)
+{
+	const char *text;
+
+	(void)state;
+	assert_int_equal(efa_params_init(), 0);
+	capture_start();
+	reads();
+	assert_string_equal(capture_stop(), "");
+	setenv("FI_EFA_USE_DEVICE_RDMA", "1", 1);
+	capture_start();
+	reads();
+	reads();
+	text = strstr(capture_stop(), "FI_EFA_USE_DEVICE_RDMA is set, but efa0 has no RDMA reads");
+	unsetenv("FI_EFA_USE_DEVICE_RDMA");
+	assert_non_null(text);
+	assert_null(strstr(text + 1, "FI_EFA_USE_DEVICE_RDMA is set"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -96,6 +155,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_query_fails, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_open_fails, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reads, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reads_are_asked_for, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

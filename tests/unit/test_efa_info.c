@@ -210,6 +210,25 @@ static void test_no_memory(void **state)
 	assert_true(failed >= 4);
 }
 
+/* A queue pair that reads is asked for both of its interfaces; otherwise nothing is. */
+static void test_queue_pair(void **state)
+{
+	struct ibv_context ctx = { 0 };
+	struct ibv_pd pd = { .context = &ctx };
+	struct ibv_qp_init_attr attr = { .cap.max_send_wr = 7 };
+
+	(void)state;
+	assert_null(efa_kind.srd(&pd, &attr, false));
+	assert_int_equal(efa_rig_qp.comp_mask, IBV_QP_INIT_ATTR_PD);
+	assert_int_equal(efa_rig_qp.qp_type, IBV_QPT_DRIVER);
+	assert_int_equal(efa_rig_qp.cap.max_send_wr, 7);
+	assert_ptr_equal(efa_rig_qp.pd, &pd);
+	assert_null(efa_kind.srd(&pd, &attr, true));
+	assert_int_equal(efa_rig_qp.comp_mask,
+			 IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS);
+	assert_int_equal(efa_rig_qp.send_ops_flags, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +241,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_query_fails, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_info_fails, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_queue_pair, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

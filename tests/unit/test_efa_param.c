@@ -36,6 +36,10 @@ static void test_defaults(void **state)
 	assert_int_equal(efa_params.rx_iov_limit, 4);
 	assert_int_equal(efa_params.max_timeout, 1000000);
 	assert_int_equal(efa_params.timeout_interval, 0);
+	assert_int_equal(efa_params.shm, 1);
+	assert_int_equal(efa_params.use_device_rdma, 1);
+	assert_int_equal(efa_params.inter_min_read_message_size, 1 << 20);
+	assert_int_equal(efa_params.inter_min_read_write_size, 1 << 16);
 }
 
 static void test_values(void **state)
@@ -45,6 +49,14 @@ static void test_values(void **state)
 	assert_int_equal(efa_params.tx_size, 100);
 	assert_string_equal(load_with("FI_EFA_RX_IOV_LIMIT", "1"), "");
 	assert_int_equal(efa_params.rx_iov_limit, 1);
+	assert_string_equal(load_with("FI_EFA_ENABLE_SHM_TRANSFER", "0"), "");
+	assert_int_equal(efa_params.shm, 0);
+	assert_string_equal(load_with("FI_EFA_USE_DEVICE_RDMA", "no"), "");
+	assert_int_equal(efa_params.use_device_rdma, 0);
+	assert_string_equal(load_with("FI_EFA_INTER_MIN_READ_MESSAGE_SIZE", "0"), "");
+	assert_int_equal(efa_params.inter_min_read_message_size, 0);
+	assert_string_equal(load_with("FI_EFA_INTER_MIN_READ_WRITE_SIZE", "5000000000"), "");
+	assert_int_equal(efa_params.inter_min_read_write_size, 5000000000);
 }
 
 /* Each name of fi_efa(7) is known; one without effect says so unless it is the default. */
@@ -67,10 +79,7 @@ static void test_unused(void **state)
 		"fork_safe",
 		"inter_max_medium_message_size",
 		"runt_size",
-		"inter_min_read_message_size",
 		"set_cuda_sync_memops",
-		"inter_min_read_write_size",
-		"use_device_rdma",
 	};
 	size_t i, at, unused = 0;
 

@@ -80,6 +80,24 @@ static void the_nearest_counts(void **state)
 	assert_int_equal(not_made(), -FI_EINVAL);
 }
 
+/* Endpoints have a secret wherever it comes from, even if it turns out not to be valid. */
+static void a_domain_knows_that_there_is_one(void **state)
+{
+	(void)state;
+	assert_false(vrb_rdm_secret_is_set(&info));
+	vrb_params.auth_key = "environment";
+	assert_true(vrb_rdm_secret_is_set(&info));
+	vrb_params.auth_key = NULL;
+	vrb_params.auth_key_file = "/nowhere";
+	assert_true(vrb_rdm_secret_is_set(&info));
+	vrb_params.auth_key_file = NULL;
+	domain_attr.auth_key_size = FI_AV_AUTH_KEY;
+	assert_true(vrb_rdm_secret_is_set(&info));
+	domain_attr.auth_key_size = 0;
+	ep_attr.auth_key_size = sizeof(key);
+	assert_true(vrb_rdm_secret_is_set(&info));
+}
+
 /* Where keys come from the address vector, an endpoint's own secret is different each time. */
 static void test_av_keys(void **state)
 {
@@ -173,6 +191,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(the_nearest_counts, begin),
+		cmocka_unit_test_setup(a_domain_knows_that_there_is_one, begin),
 		cmocka_unit_test_setup(test_av_keys, begin),
 		cmocka_unit_test_setup(a_code_is_good_for_one_thing, begin),
 		cmocka_unit_test_setup(a_file_has_to_be_its_owners, begin),

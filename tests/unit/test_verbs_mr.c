@@ -64,7 +64,7 @@ static void test_access_no_atomics(void **state)
 	check_access(rig, FI_REMOTE_WRITE, LOCAL | REMOTE_WRITE);
 }
 
-/* An Elastic Fabric Adapter refuses access by peers. */
+/* An Elastic Fabric Adapter refuses access by peers, unless it reads for them. */
 static void test_access_local(void **state)
 {
 	struct rig *rig = *state;
@@ -74,6 +74,9 @@ static void test_access_local(void **state)
 	check_access(rig, FI_SEND, 0);
 	check_access(rig, FI_RECV, LOCAL);
 	check_access(rig, FI_SEND | FI_REMOTE_READ, 0);
+	check_access(rig, FI_REMOTE_WRITE, LOCAL);
+	vrb_domain(rig->domain)->max_read = 1;
+	check_access(rig, FI_REMOTE_READ | FI_REMOTE_WRITE, LOCAL | REMOTE_READ);
 	check_access(rig, FI_REMOTE_WRITE, LOCAL);
 }
 

@@ -82,7 +82,7 @@ static void it_is_used_late(void **state)
 	ud_flows_settle();
 	assert_false(rc->used);
 	rc->announced = true;
-	rc->handled--;
+	ud_flow_conns[0]->rc.ud->handled--;
 	ud_flow_send(0);
 	assert_false(rc->used);
 	ud_flows_settle();

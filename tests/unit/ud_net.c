@@ -376,9 +376,18 @@ static const struct vrb_ud_calls calls = {
 	.lost = ep_lost,
 	.wake = ep_wake,
 };
-static const struct vrb_params srd_params = { .max_timeout = 10000 };
+
+static struct ibv_qp *create_srd(struct ibv_pd *pd, struct ibv_qp_init_attr *init, bool reads)
+{
+	must(reads == (net.params.max_read > 0));
+	return ibv_create_qp(pd, init);
+}
+
+static const struct vrb_params srd_params = { .max_timeout = 10000,
+					      .inter_min_read_message_size = UD_MIN_MESSAGE,
+					      .inter_min_read_write_size = UD_MIN_READ };
 static const struct vrb_kind kind = { .sizes = &vrb_params, .has_ip = true };
-static const struct vrb_kind srd_kind = { .sizes = &srd_params, .srd = ibv_create_qp };
+static const struct vrb_kind srd_kind = { .sizes = &srd_params, .srd = create_srd };
 static struct vrb_fabric fabric = { .kind = &kind }, srd_fabric = { .kind = &srd_kind };
 
 /* Endpoints. */
@@ -428,6 +437,7 @@ static void node_open(unsigned int at)
 	devices[at].wc_head = devices[at].wc_tail = 0;
 	node->domain.fabric = net.params.srd ? &srd_fabric : &fabric;
 	node->domain.unordered = net.params.srd;
+	node->domain.max_read = net.params.max_read;
 	node->domain.grows = net.params.grows >> at & 1;
 	node->domain.attr = (struct ibv_device_attr){ .max_qp_wr = 4096,
 						      .max_cqe = 1 << 16,
@@ -453,10 +463,12 @@ static void node_open(unsigned int at)
 
 void ud_net_set(const struct ud_net_params *params)
 {
+	uint32_t max_read = net.params.max_read;
 	unsigned int grows = net.params.grows;
 	bool srd = net.params.srd;
 
 	net.params = *params;
+	net.params.max_read = max_read;
 	net.params.grows = grows;
 	net.params.srd = srd;
 }
@@ -466,8 +478,11 @@ void ud_net_begin(uint64_t seed, const struct ud_net_params *params)
 	unsigned int i;
 
 	memset(&net, 0, sizeof(net));
+	for (i = 0; i < QUEUE; i++)
+		packets[i].used = false;
 	ud_net_objects = 0;
 	ud_net_rc_begin();
+	ud_net_read_begin();
 	net.pd.context = &net.ctx;
 	net.random = seed * 2 + 1;
 	net.now = 1000000;
@@ -536,6 +551,7 @@ void ud_net_pass(uint64_t us)
 	ud_net_rc_pass();
 	for (i = 0; i < UD_NODES; i++)
 		destroy_old(&ud_nodes[i].rc.rdm);
+	ud_net_read_pass();
 }
 
 uint64_t ud_net_next(void)

@@ -4,7 +4,7 @@
  * duplicates and delays packets as a seed decides. With SRD queue pairs nothing is lost,
  * completions have no order, and receivers are not ready, or gone. The test moves the clock. A
  * connection is made with the words that the connection manager would carry. Nodes whose
- * connections get reliable queue pairs have these, too.
+ * connections get reliable queue pairs have these, too, and devices may read.
  */
 #ifndef UD_NET_H
 #define UD_NET_H
@@ -22,6 +22,9 @@ enum {
 	UD_STRANGER = UD_NODES, /* the place of a host without an endpoint */
 	UD_QPN = 100,		/* the queue pair number of node 0 */
 	UD_STRANGER_QPN = 999,
+	/* The shortest messages and other reads that devices read. */
+	UD_MIN_MESSAGE = 2000,
+	UD_MIN_READ = 1500,
 };
 
 struct ud_node {
@@ -49,7 +52,12 @@ struct ud_net_params {
 	bool srd;		  /* constant */
 	uint32_t unready;	  /* SRD: packets in a thousand whose receiver is not ready */
 	enum ibv_wc_status error; /* SRD: of all packets, if it is not 0 */
-	unsigned int grows;	  /* bits of nodes whose connections get queue pairs; constant */
+	/* SRD: the longest read of the devices, 0 if they do not read; constant. */
+	uint32_t max_read;
+	enum ibv_wc_status read_error; /* of all reads, if it is not 0 */
+	bool reads_wait;	       /* no read is carried out */
+	bool no_reads;		       /* none can be posted */
+	unsigned int grows; /* bits of nodes whose connections get queue pairs; constant */
 	/* At these nodes that step of a queue pair fails; IBV_QPS_RESET: it is not created. */
 	unsigned int rc_failing;
 	enum ibv_qp_state rc_fails;
@@ -94,6 +102,8 @@ void ud_net_watch(uint64_t us, unsigned int counts[IBV_WC_GENERAL_ERR]);
 void ud_net_repost(unsigned int node, struct vrb_rdm_rx *rx);
 /* Sends bytes to a node from a queue pair of the stranger, or of a node. */
 void ud_net_inject(unsigned int from, uint32_t qpn, unsigned int to, const void *bytes, size_t len);
+/* Returns how many reads the devices have not carried out yet. */
+unsigned int ud_net_reading(void);
 /* Returns the number of reliable queue pairs of a node, and of those that there were. */
 unsigned int ud_net_rc_count(unsigned int node);
 uint32_t ud_net_rc_created(void);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Between the files of the fake network: ud_net.c has packets, ud_net_rc.c reliable queue pairs. */
+/*
+ * Between the files of the fake network: ud_net.c has packets, ud_net_rc.c reliable queue pairs,
+ * ud_net_read.c reads by the devices.
+ */
 #ifndef UD_NET_INT_H
 #define UD_NET_INT_H
 
@@ -22,5 +25,9 @@ int ud_net_rc_post(struct ibv_qp *qp, const struct ibv_send_wr *wr);
 int ud_net_srq_post(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 /* Delivers what is due. */
 void ud_net_rc_pass(void);
+
+void ud_net_read_begin(void);
+/* Carries out what is due. */
+void ud_net_read_pass(void);
 
 #endif

@@ -26,7 +26,9 @@ struct vrb_kind {
 	 * its packets, which are reliable but have no order.
 	 */
 	struct fi_info *(*rdm)(const struct vrb_device *dev, const struct vrb_port *port);
-	struct ibv_qp *(*srd)(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+	struct ibv_qp *(*srd)(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, bool reads);
+	/* Returns the longest RDMA read of such a queue pair in bytes, 0: it has packets only. */
+	uint32_t (*reads)(struct ibv_context *ctx);
 };
 
 extern const struct vrb_kind vrb_kind;

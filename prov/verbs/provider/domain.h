@@ -39,7 +39,12 @@ struct vrb_domain {
 	bool unordered; /* queue pairs complete their work requests in any order */
 	bool ud;	/* reliable datagrams go through unreliable ones; constant */
 	bool shares;	/* packets to peers on the same host go through memory; constant */
-	bool grows;	/* with ud: connections that carry much get queue pairs; constant */
+	/*
+	 * The longest RDMA read of an unordered device in bytes, 0: it does none; constant. Peers'
+	 * devices read what is registered with FI_REMOTE_READ.
+	 */
+	uint32_t max_read;
+	bool grows; /* with ud: connections that carry much get queue pairs; constant */
 	struct vrb_mr_table table;
 	struct ofi_lock paths_lock; /* guards `paths`, a tree of address handles (ah.h) */
 	void *paths;
@@ -63,6 +68,15 @@ struct vrb_domain {
 static inline struct vrb_domain *vrb_domain(struct fid_domain *fid)
 {
 	return (struct vrb_domain *)fid;
+}
+
+/*
+ * Returns what of the access IBV_ACCESS_* an unordered device grants. It never writes for peers:
+ * what they write arrives in packets.
+ */
+static inline int vrb_domain_unordered_access(const struct vrb_domain *domain, int access)
+{
+	return access & (IBV_ACCESS_LOCAL_WRITE | (domain->max_read ? IBV_ACCESS_REMOTE_READ : 0));
 }
 
 /* Returns the RDM part of a domain opened for reliable datagrams, else NULL. */

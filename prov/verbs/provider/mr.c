@@ -194,10 +194,16 @@ static uint32_t odp_needed(const struct vrb_domain *domain, uint64_t access, int
 	return needed;
 }
 
+/* What peers may do with the memory, whether or not the device does it for them. */
+static int remote_access(uint64_t access)
+{
+	return (access & FI_REMOTE_READ ? IBV_ACCESS_REMOTE_READ : 0) |
+	       (access & FI_REMOTE_WRITE ? IBV_ACCESS_REMOTE_WRITE : 0);
+}
+
 /*
  * Remote write includes atomics if the device has them, and requires local write. An iWARP read
- * arrives as a write. Memory that the device cannot page on demand is pinned. An Elastic Fabric
- * Adapter, whose domains are unordered, refuses remote access, which datagrams do not need.
+ * arrives as a write. Memory that the device cannot page on demand is pinned.
  */
 static int ibv_access(const struct vrb_domain *domain, uint64_t access)
 {
@@ -207,7 +213,7 @@ static int ibv_access(const struct vrb_domain *domain, uint64_t access)
 	if (access & (FI_RECV | FI_READ | FI_REMOTE_WRITE))
 		flags |= IBV_ACCESS_LOCAL_WRITE;
 	if (domain->unordered)
-		return flags;
+		return vrb_domain_unordered_access(domain, flags | remote_access(access));
 	if ((access & FI_READ) && domain->ctx->device->transport_type == IBV_TRANSPORT_IWARP)
 		flags |= IBV_ACCESS_REMOTE_WRITE;
 	if (access & FI_REMOTE_READ)
@@ -221,13 +227,6 @@ static int ibv_access(const struct vrb_domain *domain, uint64_t access)
 	if (domain->odp && (domain->odp & needed) == needed)
 		flags |= IBV_ACCESS_ON_DEMAND;
 	return flags;
-}
-
-/* What peers may do with the memory, whether or not the device does it for them. */
-static int remote_access(uint64_t access)
-{
-	return (access & FI_REMOTE_READ ? IBV_ACCESS_REMOTE_READ : 0) |
-	       (access & FI_REMOTE_WRITE ? IBV_ACCESS_REMOTE_WRITE : 0);
 }
 
 static int check_bind(const struct vrb_mr *mr, struct fid *bfid, uint64_t flags)

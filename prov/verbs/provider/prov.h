@@ -46,6 +46,12 @@ struct vrb_params {
 	const char *tclass_sl; /* service levels by DSCP */
 	/* In us, after a receiver was not ready; only efa has them. */
 	int timeout_interval, max_timeout;
+	/*
+	 * shm by its name of efa; whether the device's RDMA is used, and the shortest messages and
+	 * reads for it; only efa has them, too.
+	 */
+	int enable_shm_transfer, use_device_rdma;
+	size_t inter_min_read_message_size, inter_min_read_write_size;
 };
 
 extern struct vrb_params vrb_params;

@@ -15,6 +15,7 @@
 #include "domain.h"
 #include "prov/verbs/discovery/kind.h"
 #include "rc.h"
+#include "secret.h"
 #include "prov/verbs/queue/ah.h"
 #include "prov/verbs/queue/cntr.h"
 #include "prov/verbs/discovery/info_rdm.h"
@@ -38,11 +39,21 @@ static const struct fi_ops_domain domain_ops = {
 	.query_collective = ofi_rdm_query_collective,
 };
 
+/* A device serves whoever knows a key of memory, so with a job secret it reads nothing. */
+static uint32_t max_read(const struct vrb_domain *domain)
+{
+	const struct vrb_kind *kind = domain->fabric->kind;
+
+	return kind->reads && !vrb_rdm_secret_is_set(domain->base.info) ? kind->reads(domain->ctx)
+									: 0;
+}
+
 static int set_transport(struct vrb_domain *domain)
 {
 	const char *name = vrb_params.rdm_transport;
 
 	domain->ud = domain->unordered || vrb_rdm_wants_ud(domain->base.info);
+	domain->max_read = max_read(domain);
 	domain->shares = domain->fabric->kind->sizes->shm;
 	domain->grows = !domain->unordered && vrb_rdm_transport_is("auto") &&
 			domain->attr.max_sge >= VRB_RDM_SGE_MIN;

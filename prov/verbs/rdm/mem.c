@@ -86,6 +86,18 @@ static void mem_set_lease(struct ofi_rdm_proto_mr *mr, struct vrb_rdm_lease *lea
 	mr->rkey = lease->ibv->rkey;
 }
 
+/*
+ * The device of an unordered domain cannot tell a peer that has proved that it knows the job secret
+ * from anybody else.
+ */
+static int granted_by_device(struct ofi_rdm_ep *ep, int access)
+{
+	if (!vrb_rc_domain(ep)->unordered)
+		return access;
+	return vrb_rdm_conn_reads(ep) ? vrb_domain_unordered_access(vrb_rc_domain(ep), access)
+				      : access & IBV_ACCESS_LOCAL_WRITE;
+}
+
 /* hmem is the interface of device memory, or NULL. */
 static int lease_new(struct ofi_rdm_ep *ep, const struct iovec *iov, int access,
 		     const struct ofi_hmem *hmem, struct vrb_rdm_lease **lease)
@@ -102,10 +114,9 @@ static int lease_new(struct ofi_rdm_ep *ep, const struct iovec *iov, int access,
 		*lease = calloc(1, sizeof(**lease));
 	if (!*lease)
 		return -FI_ENOMEM;
-	(*lease)->ibv =
-		hmem ? vrb_mr_hmem_try(domain, &memory, access, &why)
-		     : ibv_reg_mr(domain->pd, iov->iov_base, iov->iov_len,
-				  domain->unordered ? access & IBV_ACCESS_LOCAL_WRITE : access);
+	(*lease)->ibv = hmem ? vrb_mr_hmem_try(domain, &memory, access, &why)
+			     : ibv_reg_mr(domain->pd, iov->iov_base, iov->iov_len,
+					  granted_by_device(ep, access));
 	if ((*lease)->ibv && vrb_mr_table_add(domain, (*lease)->ibv, access)) {
 		ibv_dereg_mr((*lease)->ibv);
 		(*lease)->ibv = NULL;

@@ -173,6 +173,15 @@ static inline struct vrb_rc_conn *vrb_rc_conn_find(const struct ofi_rdm_ep *ep, 
 }
 
 /*
+ * Returns true if peers' devices may read the memory of the endpoint: none does with a job secret,
+ * which a device does not check.
+ */
+static inline bool vrb_rdm_conn_reads(const struct ofi_rdm_ep *ep)
+{
+	return vrb_rc_domain(ep)->max_read && !vrb_rc(ep)->conns.secret;
+}
+
+/*
  * Doubles the device's CQ, which has that size, as far as the device permits. Returns its size from
  * now on: the same if it cannot grow.
  */

@@ -122,6 +122,12 @@ bool vrb_rdm_secret_is_av(const struct fi_info *ep, const struct fi_info *domain
 	       (!len || len == FI_AV_AUTH_KEY);
 }
 
+bool vrb_rdm_secret_is_set(const struct fi_info *domain)
+{
+	return domain->domain_attr->auth_key_size || domain->ep_attr->auth_key_size ||
+	       vrb_params.auth_key || vrb_params.auth_key_file;
+}
+
 static int secret_make_random(struct vrb_rdm_secret **secret)
 {
 	uint8_t key[VRB_RDM_MAC_LEN];

@@ -39,6 +39,8 @@ int vrb_rdm_secret_make(const uint8_t *key, size_t len, struct vrb_rdm_secret **
  * that nobody else knows.
  */
 bool vrb_rdm_secret_is_av(const struct fi_info *ep, const struct fi_info *domain);
+/* Returns true if endpoints of the domain have a secret without one of their own. */
+bool vrb_rdm_secret_is_set(const struct fi_info *domain);
 void vrb_rdm_secret_close(struct vrb_rdm_secret *secret);
 /* Computes a code of VRB_RDM_MAC_LEN bytes; the label states its purpose. */
 void vrb_rdm_secret_mac(const struct vrb_rdm_secret *secret, const char *label, const void *bytes,

@@ -97,6 +97,15 @@ static void ud_qp_event(struct vrb_owner *owner, enum ibv_event_type type)
 
 static const struct vrb_owner_ops owner_ops = { .qp_event = ud_qp_event };
 
+/* Reads of the device are posted by another interface of the same queue pair. */
+static int open_reader(struct vrb_ud *all)
+{
+	if (!vrb_rc_domain(all->ep)->max_read)
+		return 0;
+	all->reader = ibv_qp_to_qp_ex(all->qp);
+	return all->reader ? 0 : ud_failed("ibv_qp_to_qp_ex", EOPNOTSUPP);
+}
+
 static int create_qp(struct vrb_ud *all)
 {
 	struct vrb_domain *domain = vrb_rc_domain(all->ep);
@@ -113,14 +122,18 @@ static int create_qp(struct vrb_ud *all)
 	};
 	const char *call;
 	uint32_t max;
-	int err = vrb_inline_max(domain->ctx, IBV_QPT_UD, &call, &max);
+	int ret, err = vrb_inline_max(domain->ctx, IBV_QPT_UD, &call, &max);
 
 	if (err)
 		return ud_failed(call, err);
 	all->inline_max = attr.cap.max_inline_data = max < INLINE_MAX ? max : INLINE_MAX;
-	all->qp = domain->fabric->kind->srd ? domain->fabric->kind->srd(domain->pd, &attr)
-					    : ibv_create_qp(domain->pd, &attr);
-	return all->qp ? start_qp(all) : ud_failed("ibv_create_qp", errno);
+	all->qp = domain->fabric->kind->srd
+			  ? domain->fabric->kind->srd(domain->pd, &attr, domain->max_read)
+			  : ibv_create_qp(domain->pd, &attr);
+	if (!all->qp)
+		return ud_failed("ibv_create_qp", errno);
+	ret = open_reader(all);
+	return ret ? ret : start_qp(all);
 }
 
 /* Mapped, so that no other data shares the pages that the device writes to. */
@@ -377,6 +390,7 @@ static void conn_empty(struct vrb_ud_conn *ud)
 	struct vrb_ud_wr *wr;
 
 	vrb_ud_drop_sent(ud);
+	vrb_ud_reads_forget(ud);
 	vrb_ud_drop_received(ud);
 	vrb_ud_rc_close(ud);
 	while ((wr = STAILQ_FIRST(&ud->wrs))) {
@@ -479,7 +493,8 @@ uint8_t vrb_ud_say(const struct vrb_rc_conn *conn, uint8_t *wire, uint8_t len)
 {
 	const struct vrb_ud_words words = { .number = conn->qp_num,
 					    .first = conn->ud->first,
-					    .qpn = vrb_rc(conn->ep)->ud->qp->qp_num };
+					    .qpn = vrb_rc(conn->ep)->ud->qp->qp_num,
+					    .reads = vrb_rdm_conn_reads(conn->ep) };
 
 	vrb_ud_words_build(wire + len, &words);
 	return (uint8_t)(len + VRB_UD_WORDS);
@@ -513,6 +528,7 @@ int vrb_ud_hear(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 	vrb_ud_unknow(ud);
 	ud->to = words.number;
 	ud->qpn = words.qpn;
+	ud->direct = words.reads && vrb_rdm_conn_reads(conn->ep);
 	ud->heard = true;
 	vrb_ud_know(ud);
 	ofi_rdm_seq_begin(&ud->in, 1, words.first);

@@ -47,6 +47,7 @@ enum {
 	VRB_UD_LOOKS_WAKING = 4,   /* looks for each connection that wakes */
 	VRB_UD_RC_BUCKETS = 1024,
 	VRB_UD_RC_KEEP_US = 500000, /* a connection keeps its queue pair for so long at least */
+	VRB_UD_RESERVE = 32,	    /* of the device's send queue, for packets without a number */
 	VRB_UD_RING = OFI_RDM_WIRE_WINDOW,
 };
 
@@ -67,6 +68,7 @@ struct vrb_ud_tx {
 	uint32_t len;
 	uint32_t posted; /* copies in the device's send queue */
 	bool done;	 /* nobody needs it once none is posted */
+	bool reads;	 /* no packet: a read of that length by the device, in ud->reading */
 	bool not_ready;	 /* the peer's device had no receive for it: in ud->not_ready */
 	uint32_t writer; /* the number of the connection whose ASK or ANSWER it is; 0: none */
 	struct vrb_ud_conn *ud;
@@ -80,6 +82,8 @@ struct vrb_ud_wr {
 	uint64_t wr_id;
 	enum vrb_ud_kind kind;
 	bool signaled, packed, done;
+	bool direct;	 /* a read that the device carries out */
+	uint32_t posted; /* its parts in the device's send queue */
 	int num_sge;
 	struct ibv_sge sge[1 + OFI_RDM_PROTO_IOV];
 	uint64_t remote;
@@ -129,7 +133,6 @@ struct vrb_ud_rc {
 	bool connected;		     /* it is in RTS */
 	bool used;		     /* whatever is posted goes through it */
 	uint32_t waits;		     /* work requests by datagrams since it is connected */
-	uint32_t handled;	     /* the peer has handled the packets before that number */
 	/* How it is given back; see ud_back.c. */
 	enum vrb_ud_rc_state {
 		VRB_UD_RC_KEPT,
@@ -185,6 +188,7 @@ struct vrb_ud_conn {
 	bool is_stalled;
 	bool rc_met;	/* the peer's VRB_UD_QP has arrived */
 	bool rc_closed; /* the connection gets no reliable queue pair */
+	bool direct;	/* the device of each end reads the other's memory */
 	/* The peer was told this, if it is over. Unless it is 0 (closed), its data are dropped. */
 	uint8_t reason; /* enum vrb_ud_reason */
 
@@ -206,6 +210,8 @@ struct vrb_ud_conn {
 	uint8_t chats, chats_needed;
 	uint64_t arrived; /* the earliest time at which the newest packet may have arrived, in us */
 	uint32_t flying, reads, next_id, job_count;
+	TAILQ_HEAD(, vrb_ud_tx) reading; /* reads in the device's send queue */
+	struct vrb_ud_wr *alone;	 /* a read by the device that no other may overtake */
 	struct ofi_rdm_ack ack;
 	struct ofi_rdm_seq_in in;
 	struct ofi_rdm_cwnd cwnd;
@@ -217,8 +223,11 @@ struct vrb_ud_conn {
 	uint32_t part_len;
 	TAILQ_ENTRY(vrb_ud_conn) busy, done, failing, stalling, prompt, awake;
 	uint32_t seen_order, seen_in; /* what had been sent and had arrived at the last look */
-	/* Packets before it must be handled by the peer before a queue pair may overtake them. */
-	uint32_t ordered;
+	/*
+	 * Packets before `ordered` must be handled by the peer before a queue pair, or a read by
+	 * the device, may overtake them; those before `handled` are.
+	 */
+	uint32_t ordered, handled;
 	uint32_t traffic; /* what the work requests are worth that were posted */
 	/* What both ends have posted lately is worth, at that time in us. */
 	uint64_t score, scored;
@@ -250,15 +259,16 @@ struct vrb_ud {
 	struct ofi_rdm_ep *ep;
 	struct vrb_ud_port port;
 	struct ibv_qp *qp;
-	uint32_t grh;	     /* bytes before a received packet */
-	bool unordered;	     /* packets leave in any order, and each is reported */
-	uint32_t sq_depth;   /* of the device's send queue, VRB_UD_SQ at most */
-	uint32_t rq_depth;   /* of its receive queue, VRB_UD_RQ at most */
-	uint32_t kept;	     /* receives that are not posted, but for the last ones */
-	uint32_t key;	     /* of the name of the queue pair; 0: it has none */
-	uint32_t requests;   /* that have arrived and wait to be handled */
-	uint32_t payload;    /* bytes of a packet behind the longest header */
-	uint32_t inline_max; /* packets up to this length are posted inline */
+	struct ibv_qp_ex *reader; /* the same, if the device reads */
+	uint32_t grh;		  /* bytes before a received packet */
+	bool unordered;		  /* packets leave in any order, and each is reported */
+	uint32_t sq_depth;	  /* of the device's send queue, VRB_UD_SQ at most */
+	uint32_t rq_depth;	  /* of its receive queue, VRB_UD_RQ at most */
+	uint32_t kept;		  /* receives that are not posted, but for the last ones */
+	uint32_t key;		  /* of the name of the queue pair; 0: it has none */
+	uint32_t requests;	  /* that have arrived and wait to be handled */
+	uint32_t payload;	  /* bytes of a packet behind the longest header */
+	uint32_t inline_max;	  /* packets up to this length are posted inline */
 
 	/* The packets in the device's send queue; NULL stands for one that was posted inline. */
 	struct vrb_ud_tx *sq[VRB_UD_SQ];
@@ -367,6 +377,23 @@ static inline void vrb_ud_report(struct vrb_ud *all, struct vrb_rdm_rx *rx, uint
 		(struct vrb_ud_message){ rx, len, number };
 }
 
+static inline uint32_t vrb_ud_sq_room(const struct vrb_ud *all)
+{
+	return all->sq_depth - (uint32_t)(all->sq_head - all->sq_tail);
+}
+
+/* Returns true if the peer must know which packets were handled, and not only that they arrived. */
+static inline bool vrb_ud_tells_handled(const struct vrb_ud_conn *ud)
+{
+	return vrb_ud_of(ud)->rcs.wanted || ud->direct;
+}
+
+/* Returns true if the peer has handled whatever must not be overtaken. */
+static inline bool vrb_ud_is_handled(const struct vrb_ud_conn *ud)
+{
+	return ofi_rdm_seq_distance(ud->handled, ud->ordered) <= 0;
+}
+
 uint64_t vrb_ud_clock(void);
 
 /* The device's send queue (ud_sq.c). */
@@ -374,7 +401,6 @@ uint64_t vrb_ud_clock(void);
 struct vrb_ud_tx *vrb_ud_tx_new(struct vrb_ud *all);
 /* Nobody needs it, but the device may still read it. */
 void vrb_ud_tx_put(struct vrb_ud *all, struct vrb_ud_tx *tx);
-uint32_t vrb_ud_sq_room(const struct vrb_ud *all);
 /* Posts a packet to the device. Returns false if it counts as lost because there is no room. */
 bool vrb_ud_put(struct vrb_ud *all, const struct vrb_ah *path, uint32_t qpn, struct ibv_sge sge,
 		struct vrb_ud_tx *tx, bool report);
@@ -396,15 +422,31 @@ void vrb_ud_send_bare(struct vrb_ud_conn *ud, enum vrb_ud_kind kind, enum vrb_ud
 void vrb_ud_send_ack(struct vrb_ud_conn *ud);
 /* Handles acknowledged packets, linked by `next`. */
 void vrb_ud_acked(struct vrb_ud_conn *ud, struct ofi_rdm_ack_node *node);
+/* Has the connection's timers looked at by that time. */
+void vrb_ud_watch(struct vrb_ud_conn *ud);
+
+/* The ends of work requests (ud_done.c). */
 void vrb_ud_wr_free(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr);
-/* A work request is complete. */
+/* A part of a work request is complete; perhaps it was the last one. */
 void vrb_ud_wr_done(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr);
 /* The connection is over: what is posted fails, with that status first. */
 void vrb_ud_fail(struct vrb_ud_conn *ud, enum ibv_wc_status status);
+/* Has the failures of what is posted reported. */
+void vrb_ud_fail_soon(struct vrb_ud_conn *ud);
 /* Frees what has been sent and what waits to be. */
 void vrb_ud_drop_sent(struct vrb_ud_conn *ud);
-/* Has the connection's timers looked at by that time. */
-void vrb_ud_watch(struct vrb_ud_conn *ud);
+
+/* Reads by the device (ud_read.c). */
+/* Returns true if the device carries out the read. */
+bool vrb_ud_is_direct(const struct vrb_ud_conn *ud, const struct vrb_ud_wr *wr);
+/* Returns true if the read, by packets or by the device, does not overtake anything now. */
+bool vrb_ud_may_read(const struct vrb_ud_conn *ud, const struct vrb_ud_wr *wr);
+/* Posts a part of the read to the device. Returns false if there is no room. */
+bool vrb_ud_read(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr);
+/* The device reports a part of a read whose connection exists. */
+void vrb_ud_read_left(struct vrb_ud *all, struct vrb_ud_tx *tx, bool success);
+/* The connection is freed before the device has reported its reads. */
+void vrb_ud_reads_forget(struct vrb_ud_conn *ud);
 
 /* Receiving (ud_recv.c). */
 void vrb_ud_arrived(struct vrb_ud *all, const struct ibv_wc *wc);

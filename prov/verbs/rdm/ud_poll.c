@@ -103,6 +103,12 @@ static int report_messages(struct vrb_ud *all, int count, struct ibv_wc *wc)
 	return n;
 }
 
+/* Returns true if there is a work request, and the device does not read into its memory. */
+static bool has_failed(const struct vrb_ud_conn *ud)
+{
+	return !STAILQ_EMPTY(&ud->wrs) && !STAILQ_FIRST(&ud->wrs)->posted;
+}
+
 /* The first work request that is not complete tells why, the rest is flushed. */
 static enum ibv_wc_status failure(struct vrb_ud_conn *ud)
 {
@@ -120,9 +126,9 @@ static int report_failed(struct vrb_ud *all, int count, struct ibv_wc *wc)
 	int n = 0;
 
 	while (n < count && (ud = TAILQ_FIRST(&all->failing))) {
-		while (n < count && !STAILQ_EMPTY(&ud->wrs))
+		while (n < count && has_failed(ud))
 			n += report_wr(ud, failure(ud), wc + n);
-		if (!STAILQ_EMPTY(&ud->wrs))
+		if (has_failed(ud))
 			break;
 		TAILQ_REMOVE(&all->failing, ud, failing);
 		ud->is_failing = false;

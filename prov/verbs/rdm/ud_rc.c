@@ -152,7 +152,6 @@ static int rc_new(struct vrb_ud_conn *ud)
 		return ret;
 	}
 	rc->ud = ud;
-	rc->handled = ud->ack.out.oldest;
 	rc->psn &= NUMBER_MAX;
 	rc->number = rc->qp->qp_num;
 	rc->next = *bucket(all, rc->number);
@@ -413,7 +412,7 @@ static void rc_switch(struct vrb_ud_conn *ud)
 static bool may_switch(const struct vrb_ud_conn *ud)
 {
 	return ud->rc->connected && ud->rc->announced && !ud->rc->state && STAILQ_EMPTY(&ud->wrs) &&
-	       ofi_rdm_seq_distance(ud->rc->handled, ud->ordered) <= 0 && !ud->over && !ud->broken;
+	       vrb_ud_is_handled(ud) && !ud->over && !ud->broken;
 }
 
 /*

@@ -56,6 +56,34 @@ static bool is_nobody(enum ibv_wc_status status)
 	return status == IBV_WC_REM_INV_RD_REQ_ERR || status == IBV_WC_REM_ABORT_ERR;
 }
 
+/* A read that fails ends the connection, as it does on a reliable queue pair. */
+static void read_failed(struct vrb_ud_conn *ud, enum ibv_wc_status status)
+{
+	if (status == IBV_WC_RESP_TIMEOUT_ERR) {
+		receiver_gone(ud, FI_ETIMEDOUT);
+	} else if (is_nobody(status)) {
+		receiver_gone(ud, FI_ECONNRESET);
+	} else {
+		if (!ud->over)
+			vrb_ud_send_bare(ud, VRB_UD_END, VRB_UD_CLOSED);
+		vrb_ud_fail(ud, status);
+	}
+}
+
+/* What has failed is reported once the device reads nothing for it any more. */
+static void read_reported(struct vrb_ud *all, struct vrb_ud_tx *tx, enum ibv_wc_status status)
+{
+	struct vrb_ud_conn *ud = tx->ud;
+
+	vrb_ud_read_left(all, tx, !status);
+	if (status)
+		read_failed(ud, status);
+	if (ud->broken)
+		vrb_ud_fail_soon(ud);
+	vrb_ud_pump(ud);
+	vrb_ud_watch(ud);
+}
+
 /* These are the statuses of libefa. A packet with another one counts as lost. */
 void vrb_ud_reported(struct vrb_ud *all, uint64_t index, enum ibv_wc_status status)
 {
@@ -68,7 +96,9 @@ void vrb_ud_reported(struct vrb_ud *all, uint64_t index, enum ibv_wc_status stat
 		return;
 	if (!status || status == IBV_WC_RNR_RETRY_EXC_ERR)
 		ofi_rdm_ack_heard(&tx->ud->ack, all->now);
-	if (status == IBV_WC_RNR_RETRY_EXC_ERR)
+	if (tx->reads)
+		read_reported(all, tx, status);
+	else if (status == IBV_WC_RNR_RETRY_EXC_ERR)
 		not_ready(all, tx);
 	else if (status == IBV_WC_RESP_TIMEOUT_ERR)
 		receiver_gone(tx->ud, FI_ETIMEDOUT);

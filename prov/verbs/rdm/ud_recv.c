@@ -169,7 +169,8 @@ static void take_data(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet
 	struct vrb_ud_wr *wr;
 
 	STAILQ_FOREACH (wr, &ud->wrs, link)
-		if (wr->kind == VRB_UD_READ && wr->id == packet->id && wr->packed && !wr->done)
+		if (wr->kind == VRB_UD_READ && wr->id == packet->id && wr->packed && !wr->done &&
+		    !wr->direct)
 			break;
 	if (!wr || packet->addr != wr->got || packet->len > wr->len - wr->got || !packet->len) {
 		vrb_ud_violated(ud, VRB_UD_BROKEN);
@@ -257,7 +258,7 @@ static void unstall(struct vrb_ud_conn *ud)
 	TAILQ_REMOVE(&vrb_ud_of(ud)->stalled, ud, stalling);
 	if (ud->end_err)
 		vrb_ud_tell(ud, ud->end_err);
-	if (ud->rc && !ud->over)
+	if ((ud->rc || ud->direct) && !ud->over)
 		vrb_ud_send_ack(ud);
 	vrb_ud_pump(ud);
 	vrb_ud_watch(ud);
@@ -412,8 +413,8 @@ static void take_first(struct vrb_ud_conn *ud)
 
 static void note_handled(struct vrb_ud_conn *ud, uint32_t next)
 {
-	if (ofi_rdm_seq_distance(ud->rc->handled, next) > 0)
-		ud->rc->handled = next;
+	if (ofi_rdm_seq_distance(ud->handled, next) > 0)
+		ud->handled = next;
 }
 
 /* Returns true if the packet stays. */
@@ -432,7 +433,7 @@ static bool take_packet(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
 		return false;
 	if (!ud->used)
 		take_first(ud);
-	if (ud->rc)
+	if (vrb_ud_tells_handled(ud))
 		note_handled(ud, rx->packet.words.next);
 	if (news.needless)
 		ofi_rdm_cwnd_needless(&ud->cwnd);

@@ -12,7 +12,6 @@
 #include "ud_int.h"
 #include "ud_sge.h"
 
-#define RESERVE 32u /* of the device's send queue, for packets without a number */
 #define WAKE_US 20000
 
 /* How long the newest packet of the peer may have been here already. */
@@ -21,11 +20,14 @@ static uint64_t lag_of(const struct vrb_ud_conn *ud)
 	return vrb_ud_of(ud)->now - ud->arrived;
 }
 
-/* A peer that may go on with a queue pair learns what was handled, not what has arrived. */
+/*
+ * A peer that may go on with a queue pair, or whose device reads, learns what was handled, not what
+ * has arrived.
+ */
 static void fill_words(struct vrb_ud_conn *ud, struct ofi_rdm_ack_words *words)
 {
 	ofi_rdm_ack_fill(&ud->ack, &ud->in, words);
-	if (!STAILQ_EMPTY(&ud->stalled) && vrb_ud_of(ud)->rcs.wanted) {
+	if (!STAILQ_EMPTY(&ud->stalled) && vrb_ud_tells_handled(ud)) {
 		words->next = STAILQ_FIRST(&ud->stalled)->packet.number;
 		words->early = 0;
 	}
@@ -158,8 +160,10 @@ static bool send_wr(struct vrb_ud_conn *ud)
 	struct vrb_ud_wr *wr = ud->turn;
 	struct vrb_ud_tx *tx;
 
-	if (!wr || (wr->kind == VRB_UD_READ && ud->reads == VRB_UD_READS) || vrb_ud_back_holds(ud))
+	if (!wr || (wr->kind == VRB_UD_READ && !vrb_ud_may_read(ud, wr)) || vrb_ud_back_holds(ud))
 		return false;
+	if (wr->direct)
+		return vrb_ud_read(ud, wr);
 	tx = wr->copy ? wr->copy : pack(ud, wr);
 	if (!tx) {
 		vrb_ud_of(ud)->short_of_room = true;
@@ -270,7 +274,7 @@ static bool may_send(const struct vrb_ud_conn *ud)
 	const struct vrb_ud *all = vrb_ud_of(ud);
 
 	return ud->path && !ud->over && !ud->broken && TAILQ_EMPTY(&ud->not_ready) &&
-	       ofi_rdm_seq_out_open(&ud->ack.out) && vrb_ud_sq_room(all) > RESERVE &&
+	       ofi_rdm_seq_out_open(&ud->ack.out) && vrb_ud_sq_room(all) > VRB_UD_RESERVE &&
 	       send_time(ud) <= all->now;
 }
 
@@ -282,7 +286,7 @@ void vrb_ud_pump(struct vrb_ud_conn *ud)
 		some = is_qp_due(ud) ? send_qp(ud) : send_job(ud);
 		some |= may_send(ud) && send_wr(ud);
 	}
-	if (has_work(ud) && vrb_ud_sq_room(vrb_ud_of(ud)) <= RESERVE)
+	if (has_work(ud) && vrb_ud_sq_room(vrb_ud_of(ud)) <= VRB_UD_RESERVE)
 		vrb_ud_of(ud)->short_of_room = true;
 }
 
@@ -314,26 +318,6 @@ void vrb_ud_watch(struct vrb_ud_conn *ud)
 		return;
 	all->wake = all->now + WAKE_US;
 	all->calls->wake(all->ep, WAKE_US / 1000);
-}
-
-static void done_soon(struct vrb_ud_conn *ud)
-{
-	const struct vrb_ud_wr *first = STAILQ_FIRST(&ud->wrs);
-
-	if (!first || !first->done || ud->is_done || ud->broken)
-		return;
-	ud->is_done = true;
-	TAILQ_INSERT_TAIL(&vrb_ud_of(ud)->done, ud, done);
-}
-
-void vrb_ud_wr_done(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
-{
-	if (wr->done || !wr->packed || wr->flying ||
-	    (wr->kind == VRB_UD_READ && wr->got != wr->len))
-		return;
-	wr->done = true;
-	ud->reads -= wr->kind == VRB_UD_READ;
-	done_soon(ud);
 }
 
 void vrb_ud_acked(struct vrb_ud_conn *ud, struct ofi_rdm_ack_node *node)
@@ -391,51 +375,6 @@ bool vrb_ud_resend(struct vrb_ud_conn *ud)
 	return true;
 }
 
-void vrb_ud_wr_free(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
-{
-	if (wr->copy)
-		vrb_ud_tx_put(vrb_ud_of(ud), wr->copy);
-	STAILQ_INSERT_HEAD(&vrb_ud_of(ud)->free_wrs, wr, link);
-}
-
-void vrb_ud_drop_sent(struct vrb_ud_conn *ud)
-{
-	struct ofi_rdm_ack_node *node, *next;
-	struct vrb_ud_job *job;
-
-	for (node = ud->ack.first; node; node = next) {
-		next = node->next;
-		vrb_ud_tx_put(vrb_ud_of(ud), (struct vrb_ud_tx *)node);
-	}
-	ud->ack.first = ud->ack.last = NULL;
-	ud->flying = 0;
-	ud->turn = NULL;
-	while ((job = STAILQ_FIRST(&ud->jobs))) {
-		STAILQ_REMOVE_HEAD(&ud->jobs, link);
-		free(job);
-	}
-	ud->job_count = 0;
-}
-
-/* Work requests are reported in order, so those posted to a queue pair before come first. */
-static void fail_soon(struct vrb_ud_conn *ud)
-{
-	if (ud->is_failing || STAILQ_EMPTY(&ud->wrs) || vrb_ud_back_drains(ud))
-		return;
-	ud->is_failing = true;
-	TAILQ_INSERT_TAIL(&vrb_ud_of(ud)->failing, ud, failing);
-}
-
-void vrb_ud_fail(struct vrb_ud_conn *ud, enum ibv_wc_status status)
-{
-	if (!ud->broken) {
-		ud->status = status;
-		ud->broken = ud->over = true;
-		vrb_ud_drop_sent(ud);
-	}
-	fail_soon(ud);
-}
-
 static struct vrb_ud_wr *wr_new(struct vrb_ud *all)
 {
 	struct vrb_ud_wr *wr = STAILQ_FIRST(&all->free_wrs);
@@ -482,6 +421,7 @@ static int prepare(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr, const struct ib
 	}
 	if (!kind_of(from->opcode, wr->len, &wr->kind))
 		return EINVAL;
+	wr->direct = wr->kind == VRB_UD_READ && vrb_ud_is_direct(ud, wr);
 	if (ud->broken || wr->kind == VRB_UD_READ || wr->len > vrb_ud_of(ud)->payload)
 		return 0;
 	wr->copy = pack(ud, wr);
@@ -509,7 +449,7 @@ int vrb_ud_post_send(struct ibv_qp *qp, struct ibv_send_wr *from, struct ibv_sen
 	}
 	STAILQ_INSERT_TAIL(&ud->wrs, wr, link);
 	if (ud->broken) {
-		fail_soon(ud);
+		vrb_ud_fail_soon(ud);
 		return 0;
 	}
 	if (!ud->turn)

@@ -118,8 +118,9 @@ void vrb_ud_conn_begin(struct vrb_ud_conn *ud, uint32_t first)
 	STAILQ_INIT(&ud->jobs);
 	STAILQ_INIT(&ud->stalled);
 	TAILQ_INIT(&ud->not_ready);
+	TAILQ_INIT(&ud->reading);
 	ofi_rdm_ack_init(&ud->ack, &all->ack_params, first);
-	ud->ordered = first;
+	ud->ordered = ud->handled = first;
 	/* A device without order does not lose what it delivers late. */
 	if (all->unordered)
 		ud->ack.reorder = OFI_RDM_SEQ_WINDOW;

@@ -28,11 +28,6 @@ void vrb_ud_tx_put(struct vrb_ud *all, struct vrb_ud_tx *tx)
 		vrb_rdm_pool_put(&all->pool, tx->buf);
 }
 
-uint32_t vrb_ud_sq_room(const struct vrb_ud *all)
-{
-	return all->sq_depth - (uint32_t)(all->sq_head - all->sq_tail);
-}
-
 bool vrb_ud_put(struct vrb_ud *all, const struct vrb_ah *path, uint32_t qpn, struct ibv_sge sge,
 		struct vrb_ud_tx *tx, bool report)
 {

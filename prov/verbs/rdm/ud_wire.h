@@ -200,14 +200,20 @@ struct vrb_ud_words {
 	uint32_t number; /* of the sender's end */
 	uint32_t first;	 /* the sequence number with which the sender begins */
 	uint32_t qpn;	 /* queue pair number of the sender */
+	/* The sender's device reads what peers permit, and theirs may read what it permits. */
+	bool reads;
 };
 
 enum { VRB_UD_WORDS = 16 };
 
+/* Above the queue pair number. */
+#define VRB_UD_WORD_READS (1u << 31)
+
 static inline void vrb_ud_words_build(uint8_t *bytes, const struct vrb_ud_words *words)
 {
 	const uint32_t raw[] = { htole32(VRB_UD_VERSION), htole32(words->number),
-				 htole32(words->first), htole32(words->qpn) };
+				 htole32(words->first),
+				 htole32(words->qpn | (words->reads ? VRB_UD_WORD_READS : 0)) };
 
 	memcpy(bytes, raw, VRB_UD_WORDS);
 }
@@ -222,7 +228,8 @@ static inline bool vrb_ud_words_parse(const uint8_t *bytes, size_t len, struct v
 	*words = (struct vrb_ud_words){
 		.number = le32toh(raw[1]),
 		.first = le32toh(raw[2]),
-		.qpn = le32toh(raw[3]),
+		.qpn = le32toh(raw[3]) & ~VRB_UD_WORD_READS,
+		.reads = le32toh(raw[3]) & VRB_UD_WORD_READS,
 	};
 	return le32toh(raw[0]) == VRB_UD_VERSION && words->number && words->qpn <= 0xffffff;
 }

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The ends of work requests on unreliable datagrams: they are complete, or the connection is over.
+ */
+#include <stdlib.h>
+#include "ud_int.h"
+
+static void done_soon(struct vrb_ud_conn *ud)
+{
+	const struct vrb_ud_wr *first = STAILQ_FIRST(&ud->wrs);
+
+	if (!first || !first->done || ud->is_done || ud->broken)
+		return;
+	ud->is_done = true;
+	TAILQ_INSERT_TAIL(&vrb_ud_of(ud)->done, ud, done);
+}
+
+void vrb_ud_wr_done(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
+{
+	if (wr->done || !wr->packed || wr->flying ||
+	    (wr->kind == VRB_UD_READ && wr->got != wr->len))
+		return;
+	wr->done = true;
+	ud->reads -= wr->kind == VRB_UD_READ;
+	done_soon(ud);
+}
+
+void vrb_ud_wr_free(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
+{
+	if (wr->copy)
+		vrb_ud_tx_put(vrb_ud_of(ud), wr->copy);
+	STAILQ_INSERT_HEAD(&vrb_ud_of(ud)->free_wrs, wr, link);
+}
+
+void vrb_ud_drop_sent(struct vrb_ud_conn *ud)
+{
+	struct ofi_rdm_ack_node *node, *next;
+	struct vrb_ud_job *job;
+
+	for (node = ud->ack.first; node; node = next) {
+		next = node->next;
+		vrb_ud_tx_put(vrb_ud_of(ud), (struct vrb_ud_tx *)node);
+	}
+	ud->ack.first = ud->ack.last = NULL;
+	ud->flying = 0;
+	ud->turn = NULL;
+	while ((job = STAILQ_FIRST(&ud->jobs))) {
+		STAILQ_REMOVE_HEAD(&ud->jobs, link);
+		free(job);
+	}
+	ud->job_count = 0;
+}
+
+/* Work requests are reported in order, so those posted to a queue pair before come first. */
+void vrb_ud_fail_soon(struct vrb_ud_conn *ud)
+{
+	if (ud->is_failing || STAILQ_EMPTY(&ud->wrs) || vrb_ud_back_drains(ud))
+		return;
+	ud->is_failing = true;
+	TAILQ_INSERT_TAIL(&vrb_ud_of(ud)->failing, ud, failing);
+}
+
+void vrb_ud_fail(struct vrb_ud_conn *ud, enum ibv_wc_status status)
+{
+	if (!ud->broken) {
+		ud->status = status;
+		ud->broken = ud->over = true;
+		vrb_ud_drop_sent(ud);
+	}
+	vrb_ud_fail_soon(ud);
+}

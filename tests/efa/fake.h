@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Between the files of the fake adapter: fake.c has packets, fake_read.c the reads. */
+#ifndef FAKE_H
+#define FAKE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <infiniband/verbs.h>
+
+enum { FAKE_MAX_READ = 200000 }; /* bytes; not a power of two, to be seen in the ends of reads */
+
+/* Returns true if the device reads: the variable FAKE_EFA_READ is set. */
+bool fake_reads(void);
+/* Peers may read the region from now on if the access permits it; and no longer. */
+void fake_region_add(const struct ibv_mr *mr, int access);
+void fake_region_remove(const struct ibv_mr *mr);
+/* The queue pair posts reads; and no longer. */
+void fake_reader_open(struct ibv_qp *qp);
+void fake_reader_close(const struct ibv_qp *qp);
+/* Carries out some of the reads on that CQ. Returns the number of completions. */
+int fake_reader_poll(const struct ibv_cq *cq, int count, struct ibv_wc *wc);
+
+/* Opens memory that the processes of a host share. */
+void *fake_share(const char *name, size_t size);
+/*
+ * Stores the process that has the queue pair. Returns what is reported of what is sent to it: an
+ * error if the queue pair is gone; IBV_WC_SUCCESS with *pid 0 if it is that of another host.
+ */
+enum ibv_wc_status fake_owner(uint32_t number, pid_t *pid);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Reads by the devices of the fake network: each takes a while, and they complete in any order. */
+#include "ud_net.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "ud_net_int.h"
+
+enum { READS = 256, SPREAD_US = 500 };
+
+struct read {
+	bool used;
+	uint64_t due, id, remote;
+	unsigned int from, to; /* nodes */
+	uint32_t key;
+	struct ibv_sge sge;
+};
+
+static struct ibv_qp_ex interfaces[UD_NODES];
+static struct read reads[READS];
+static struct read *next;
+
+static void must(bool truth)
+{
+	if (!truth)
+		abort();
+}
+
+static void start(struct ibv_qp_ex *qp)
+{
+	size_t i;
+
+	for (i = 0; i < READS && reads[i].used; i++)
+		;
+	must(i < READS);
+	next = &reads[i];
+	*next = (struct read){ .from = (unsigned int)(qp - interfaces) };
+}
+
+static void rdma_read(struct ibv_qp_ex *qp, uint32_t key, uint64_t remote)
+{
+	must(qp->wr_flags == IBV_SEND_SIGNALED);
+	next->id = qp->wr_id;
+	next->key = key;
+	next->remote = remote;
+}
+
+static void set_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr, uint32_t len)
+{
+	(void)qp;
+	must(len && len <= ud_net_params()->max_read);
+	next->sge = (struct ibv_sge){ .addr = addr, .length = len, .lkey = lkey };
+}
+
+static void set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
+{
+	(void)qp;
+	(void)qkey;
+	next->to = ah->handle;
+	must(next->to < UD_NODES && qpn == UD_QPN + next->to);
+}
+
+static int complete(struct ibv_qp_ex *qp)
+{
+	(void)qp;
+	if (ud_net_params()->no_reads)
+		return ENOMEM;
+	next->used = true;
+	next->due = ud_net_now() + 5 + ud_net_any(SPREAD_US);
+	return 0;
+}
+
+struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
+{
+	struct ibv_qp_ex *interface = &interfaces[qp->qp_num - UD_QPN];
+
+	interface->wr_start = start;
+	interface->wr_rdma_read = rdma_read;
+	interface->wr_set_sge = set_sge;
+	interface->wr_set_ud_addr = set_ud_addr;
+	interface->wr_complete = complete;
+	return interface;
+}
+
+static void carry_out(struct read *read)
+{
+	struct ibv_wc wc = { .wr_id = read->id,
+			     .opcode = IBV_WC_RDMA_READ,
+			     .status = ud_net_params()->read_error,
+			     .qp_num = UD_QPN + read->from };
+
+	read->used = false;
+	if (!wc.status &&
+	    !vrb_mr_table_copy(&ud_nodes[read->to].domain, read->key, read->remote,
+			       read->sge.length, false, (void *)(uintptr_t)read->sge.addr))
+		wc.status = IBV_WC_REM_ACCESS_ERR;
+	ud_net_complete(read->from, &wc);
+}
+
+void ud_net_read_begin(void)
+{
+	memset(reads, 0, sizeof(reads));
+}
+
+void ud_net_read_pass(void)
+{
+	size_t i;
+
+	for (i = 0; i < READS && !ud_net_params()->reads_wait; i++)
+		if (reads[i].used && reads[i].due <= ud_net_now())
+			carry_out(&reads[i]);
+}
+
+unsigned int ud_net_reading(void)
+{
+	unsigned int n = 0;
+	size_t i;
+
+	for (i = 0; i < READS; i++)
+		n += reads[i].used;
+	return n;
+}
