@@ -437,9 +437,16 @@ static void limit_reads(const struct vrb_domain *domain, struct ofi_rdm_xport_pr
 	props->reads = SOFT_READS;
 }
 
+/* The longest message of an unordered device is a packet, of which longer transfers are made. */
+static size_t most_at_once(const struct vrb_domain *domain, const struct fi_info *info)
+{
+	size_t most = domain->unordered ? 0 : info->ep_attr->max_order_waw_size;
+
+	return most ? most : 1u << 20;
+}
+
 struct ofi_rdm_xport vrb_rdm_rc(const struct vrb_domain *domain, const struct fi_info *info)
 {
-	size_t most = info->ep_attr->max_order_waw_size;
 	struct ofi_rdm_xport xport = {
 		.ops = &rc_ops,
 		.calls = &vrb_rc_calls,
@@ -453,8 +460,8 @@ struct ofi_rdm_xport vrb_rdm_rc(const struct vrb_domain *domain, const struct fi
 			.can_write = true,
 			.window = OFI_RDM_WIRE_WINDOW,
 			.max_packet = (size_t)vrb_params.rdm_buffer_size,
-			.max_read = most ? most : 1u << 20,
-			.max_write = most ? most : 1u << 20,
+			.max_read = most_at_once(domain, info),
+			.max_write = most_at_once(domain, info),
 			.reads = RDMA_AT_ONCE,
 			.writes = RDMA_AT_ONCE,
 		},
