@@ -21,6 +21,9 @@ void fake_reader_close(const struct ibv_qp *qp);
 /* Carries out some of the reads on that CQ. Returns the number of completions. */
 int fake_reader_poll(const struct ibv_cq *cq, int count, struct ibv_wc *wc);
 
+/* Returns how many reads this process has carried out. */
+unsigned long fake_reads_done(void);
+
 /* Opens memory that the processes of a host share. */
 void *fake_share(const char *name, size_t size);
 /*

@@ -41,11 +41,17 @@ static struct reader {
 } readers[READERS];
 
 static struct region *regions;
+static unsigned long reads_done;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 bool fake_reads(void)
 {
 	return getenv("FAKE_EFA_READ");
+}
+
+unsigned long fake_reads_done(void)
+{
+	return __atomic_load_n(&reads_done, __ATOMIC_RELAXED);
 }
 
 /* The lowest byte of a key is random, the rest the region's number. */
@@ -116,6 +122,7 @@ static enum ibv_wc_status carry_out(const struct read *read)
 	enum ibv_wc_status status;
 	pid_t pid;
 
+	__atomic_add_fetch(&reads_done, 1, __ATOMIC_RELAXED);
 	if (!permits(local, getpid(), read->lkey, IBV_ACCESS_LOCAL_WRITE, read->addr, read->len))
 		return IBV_WC_LOC_PROT_ERR;
 	status = fake_owner(read->qpn, &pid);
