@@ -110,7 +110,8 @@ static int srd_of_number(uint32_t number)
 struct entry {
 	uint32_t number;
 	pid_t pid; /* 0: the queue pair is gone */
-	int room;  /* receives that are posted, less packets on their way; atomic */
+	uint32_t qkey;
+	int room; /* receives that are posted, less packets on their way; atomic */
 };
 
 static struct entry *registry;
@@ -167,6 +168,11 @@ enum ibv_wc_status fake_owner(uint32_t number, pid_t *pid)
 	*pid = entry->number == number ? entry->pid : 0;
 	return entry->number == number && (!*pid || has_ended(*pid)) ? IBV_WC_REM_INV_RD_REQ_ERR
 								     : IBV_WC_SUCCESS;
+}
+
+uint32_t fake_qkey(uint32_t number)
+{
+	return entry_of(number)->qkey;
 }
 
 /* Returns what is reported of a packet. A queue pair of another host counts as there. */
@@ -491,6 +497,15 @@ struct ibv_qp *efadv_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_at
 		fake_reader_open(qp);
 	pthread_mutex_unlock(&lock);
 	return qp;
+}
+
+int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	int (*call)(struct ibv_qp *, struct ibv_qp_attr *, int) = real("ibv_modify_qp");
+
+	if (srd_of_number(qp->qp_num) >= 0 && mask & IBV_QP_QKEY)
+		entry_of(qp->qp_num)->qkey = attr->qkey;
+	return call(qp, attr, mask);
 }
 
 int ibv_destroy_qp(struct ibv_qp *qp)

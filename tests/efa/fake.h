@@ -24,6 +24,8 @@ int fake_reader_poll(const struct ibv_cq *cq, int count, struct ibv_wc *wc);
 /* Returns how many reads this process has carried out. */
 unsigned long fake_reads_done(void);
 
+/* Returns the Q_Key of the queue pair. */
+uint32_t fake_qkey(uint32_t number);
 /* Opens memory that the processes of a host share. */
 void *fake_share(const char *name, size_t size);
 /*

@@ -28,7 +28,7 @@ struct region {
 
 struct read {
 	uint64_t id, addr, remote;
-	uint32_t lkey, rkey, len, qpn;
+	uint32_t lkey, rkey, len, qpn, qkey;
 };
 
 static struct reader {
@@ -128,7 +128,8 @@ static enum ibv_wc_status carry_out(const struct read *read)
 	status = fake_owner(read->qpn, &pid);
 	if (status)
 		return status;
-	if (!pid)
+	/* Nobody answers those who do not know the Q_Key. */
+	if (!pid || fake_qkey(read->qpn) != read->qkey)
 		return IBV_WC_RESP_TIMEOUT_ERR;
 	status = copy(read, pid);
 	/* A process that ends has no regions, but its queue pair matters more. */
@@ -164,8 +165,8 @@ static void set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t
 static void set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
 {
 	(void)ah;
-	(void)qkey;
 	((struct reader *)ex)->next.qpn = qpn;
+	((struct reader *)ex)->next.qkey = qkey;
 }
 
 static int complete(struct ibv_qp_ex *ex)

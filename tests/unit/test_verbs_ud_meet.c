@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Connections by letter, between queue pairs that are known by name: who is asked, how often, and
- * what ends a request.
- */
+/* Connections by letter, between queue pairs with names: who is asked, how often, until when. */
 #include "unit.h"
 
 #include <string.h>
@@ -48,14 +45,16 @@ static bool take_answer(struct vrb_rc_conn *conn, const struct rdma_cm_event *ev
 
 static const struct ud_net_params calm = { .asked = take_request, .answered = take_answer };
 
-/* The last byte of a node's GID says which it is. */
-static void set_name(unsigned int at)
+/* It has had a name since it was opened, whose key is its Q_Key. */
+static void has_name(unsigned int at)
 {
 	struct vrb_ud *all = ud_nodes[at].rc.ud;
+	union ibv_gid gid = all->port.gid;
 
+	assert_true(all->key && all->key <= INT32_MAX);
+	memset(&all->port.gid, 0, sizeof(all->port.gid));
 	assert_int_equal(vrb_ud_set_name(all), -FI_EADDRNOTAVAIL);
-	all->port.gid.raw[0] = 0xfe;
-	all->port.gid.raw[15] = (uint8_t)at;
+	all->port.gid = gid;
 	assert_int_equal(vrb_ud_set_name(all), 0);
 }
 
@@ -96,14 +95,13 @@ static int begin_with(const struct ud_net_params *params)
 {
 	unsigned int i;
 
-	memset(&asked, 0, sizeof(asked));
-	memset(&answered, 0, sizeof(answered));
-	no_memory = false;
+	asked = answered = (struct told){ 0 };
 	ud_net_begin(3, params);
 	for (i = 0; i < UD_NODES; i++)
-		(params->srd ? set_name : set_ip)(i);
+		(params->srd ? has_name : set_ip)(i);
 	active = ud_net_conn(0);
 	ud_nodes[0].peer.rdm.addr = ud_nodes[1].rc.rdm.self;
+	ud_nodes[1].peer.rdm.addr = ud_nodes[0].rc.rdm.self;
 	if (!params->srd)
 		know_host(0, 1);
 	return 0;
@@ -120,7 +118,7 @@ static int begin_srd(void **state)
 	struct ud_net_params srd = calm;
 
 	(void)state;
-	srd.srd = true;
+	srd.srd = srd.named = true;
 	return begin_with(&srd);
 }
 

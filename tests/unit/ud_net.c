@@ -8,7 +8,6 @@
 #include <string.h>
 #include <time.h>
 #include <sys/random.h>
-#include "prov/verbs/discovery/inline.h"
 #include "prov/verbs/discovery/kind.h"
 #include "prov/verbs/provider/prov.h"
 
@@ -32,6 +31,7 @@ struct packet {
 
 struct device {
 	struct ibv_qp qp;
+	uint32_t qkey;
 	struct ibv_cq cq;
 	struct ibv_recv_wr recvs[RECVS];
 	struct ibv_sge sges[RECVS];
@@ -130,6 +130,11 @@ const struct ud_net_params *ud_net_params(void)
 	return &net.params;
 }
 
+unsigned int ud_net_opening(void)
+{
+	return net.opening;
+}
+
 uint64_t ud_net_now(void)
 {
 	return net.now;
@@ -172,6 +177,11 @@ static enum ibv_wc_status fate(void)
 	return happens(net.params.unready) ? IBV_WC_RNR_RETRY_EXC_ERR : IBV_WC_SUCCESS;
 }
 
+bool ud_net_is_reached(unsigned int to, uint32_t qpn, uint32_t qkey)
+{
+	return qpn == UD_QPN + to && qkey == devices[to].qkey;
+}
+
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct packet packet = { .from = qp->qp_num - UD_QPN, .qpn = qp->qp_num };
@@ -188,7 +198,9 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 	packet.len = wr->sg_list->length;
 	must(packet.len <= PACKET);
 	memcpy(packet.bytes, (void *)(uintptr_t)wr->sg_list->addr, packet.len);
-	if (!wc.status && (packet.to == UD_STRANGER || wr->wr.ud.remote_qpn == UD_QPN + packet.to))
+	if (!wc.status &&
+	    (packet.to == UD_STRANGER ||
+	     ud_net_is_reached(packet.to, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey)))
 		send_packet(&packet);
 	must(wr->send_flags & IBV_SEND_SIGNALED || !net.params.srd);
 	if (wr->send_flags & IBV_SEND_SIGNALED)
@@ -297,21 +309,11 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-	(void)mask;
-	return qp->qp_type == IBV_QPT_RC ? ud_net_rc_modify(qp, attr) : 0;
-}
-
-int vrb_inline_max(struct ibv_context *ctx, enum ibv_qp_type type, const char **call, uint32_t *max)
-{
-	(void)ctx;
-	(void)type;
-	(void)call;
-	*max = net.params.no_inline ? 0 : 200;
+	if (qp->qp_type == IBV_QPT_RC)
+		return ud_net_rc_modify(qp, attr);
+	if (mask & IBV_QP_QKEY)
+		device_of(qp)->qkey = attr->qkey;
 	return 0;
-}
-
-void vrb_inline_forget(void)
-{
 }
 
 /* The owner of connections. */
@@ -449,6 +451,7 @@ static void node_open(unsigned int at)
 	node->domain.pd = &net.pd;
 	node->domain.base.info = fi_allocinfo();
 	node->rc.rdm.info = fi_allocinfo();
+	node->rc.rdm.info->addr_format = net.params.named ? FI_ADDR_EFA : FI_FORMAT_UNSPEC;
 	node->rc.rdm.domain = &node->domain.base;
 	devices[at].cq.context = &net.ctx;
 	devices[at].cq.cqe = VRB_UD_SQ + VRB_UD_RQ;
@@ -465,9 +468,10 @@ void ud_net_set(const struct ud_net_params *params)
 {
 	uint32_t max_read = net.params.max_read;
 	unsigned int grows = net.params.grows;
-	bool srd = net.params.srd;
+	bool srd = net.params.srd, named = net.params.named;
 
 	net.params = *params;
+	net.params.named = named;
 	net.params.max_read = max_read;
 	net.params.grows = grows;
 	net.params.srd = srd;

@@ -52,6 +52,7 @@ struct ud_net_params {
 	bool srd;		  /* constant */
 	uint32_t unready;	  /* SRD: packets in a thousand whose receiver is not ready */
 	enum ibv_wc_status error; /* SRD: of all packets, if it is not 0 */
+	bool named;		  /* SRD: queue pairs have names; constant */
 	/* SRD: the longest read of the devices, 0 if they do not read; constant. */
 	uint32_t max_read;
 	enum ibv_wc_status read_error; /* of all reads, if it is not 0 */

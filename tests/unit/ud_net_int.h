@@ -6,6 +6,7 @@
 #ifndef UD_NET_INT_H
 #define UD_NET_INT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
@@ -15,6 +16,11 @@ const struct ud_net_params *ud_net_params(void);
 uint64_t ud_net_now(void);
 /* Appends to the CQ of a node. */
 void ud_net_complete(unsigned int node, const struct ibv_wc *wc);
+
+/* Returns the node that is being opened. */
+unsigned int ud_net_opening(void);
+/* Returns true if the queue pair of the node has that number and Q_Key. */
+bool ud_net_is_reached(unsigned int to, uint32_t qpn, uint32_t qkey);
 
 void ud_net_rc_begin(void);
 struct ibv_qp *ud_net_rc_create(unsigned int node, struct ibv_context *ctx,

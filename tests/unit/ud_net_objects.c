@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Memory regions and address handles of the fake network. */
 #include "ud_net.h"
+#include "ud_net_int.h"
 
 #include <assert.h>
 #include <stdlib.h>
+#include "prov/verbs/discovery/inline.h"
 
 #undef ibv_reg_mr
 
@@ -67,5 +69,23 @@ int vrb_ud_port_find(const char *call, struct ibv_context *ctx, const struct fi_
 	(void)ctx;
 	(void)info;
 	*port = (struct vrb_ud_port){ .num = 1, .mtu = UD_MTU };
+	if (!ud_net_params()->named)
+		return 0;
+	/* The last byte says which node it is. */
+	port->gid.raw[0] = 0xfe;
+	port->gid.raw[15] = (uint8_t)ud_net_opening();
 	return 0;
+}
+
+int vrb_inline_max(struct ibv_context *ctx, enum ibv_qp_type type, const char **call, uint32_t *max)
+{
+	(void)ctx;
+	(void)type;
+	(void)call;
+	*max = ud_net_params()->no_inline ? 0 : 200;
+	return 0;
+}
+
+void vrb_inline_forget(void)
+{
 }

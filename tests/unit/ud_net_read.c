@@ -56,9 +56,8 @@ static void set_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr, uint32_t
 static void set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
 {
 	(void)qp;
-	(void)qkey;
 	next->to = ah->handle;
-	must(next->to < UD_NODES && qpn == UD_QPN + next->to);
+	must(next->to < UD_NODES && ud_net_is_reached(next->to, qpn, qkey));
 }
 
 static int complete(struct ibv_qp_ex *qp)

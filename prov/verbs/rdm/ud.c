@@ -70,7 +70,7 @@ static int start_qp(struct vrb_ud *all)
 	struct ibv_qp_attr attr = {
 		.pkey_index = all->port.pkey_index,
 		.port_num = all->port.num,
-		.qkey = VRB_UD_QKEY_CM,
+		.qkey = vrb_ud_qkey(all, all->key),
 	};
 	int i, err;
 
@@ -249,10 +249,11 @@ static void set_limits(struct vrb_ud *all)
 static int open_all(struct vrb_ud *all)
 {
 	struct ofi_rdm_ep *ep = all->ep;
+	bool named;
 	int ret;
 
 	set_limits(all);
-
+	named = !all->unordered || vrb_ud_format(ep->info->addr_format);
 	ret = vrb_ud_port_find("fi_enable", vrb_rc_domain(ep)->ctx, ep->info, &all->port);
 	if (ret)
 		return ret;
@@ -262,13 +263,15 @@ static int open_all(struct vrb_ud *all)
 				  MTU_MIN, all->port.mtu);
 	all->payload = all->port.mtu - VRB_UD_HEAD_MAX;
 	ret = open_buffers(all);
+	if (!ret && named && all->unordered)
+		ret = vrb_ud_draw_key(all);
 	if (!ret)
 		ret = create_qp(all);
 	if (!ret)
 		ret = open_receives(all);
 	if (!ret)
 		ret = open_messages(all);
-	if (!ret && (!all->unordered || vrb_ud_format(ep->info->addr_format)))
+	if (!ret && named)
 		ret = vrb_ud_set_name(all);
 	return ret;
 }

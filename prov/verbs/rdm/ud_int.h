@@ -7,7 +7,9 @@
 #include <infiniband/verbs.h>
 #include "prov/rdm/ack.h"
 #include "prov/rdm/cwnd.h"
+#include "prov/rdm/peer.h"
 #include "prov/rdm/task.h"
+#include "prov/verbs/dgram/ud_name.h"
 #include "prov/verbs/dgram/ud_port.h"
 #include "prov/verbs/queue/ah.h"
 #include "rc_conn.h"
@@ -162,6 +164,12 @@ struct vrb_ud_rest {
 /* A peer's end of a connection. */
 struct vrb_ud_end {
 	uint32_t number, qpn;
+};
+
+/* How a queue pair is reached. */
+struct vrb_ud_way {
+	const struct vrb_ah *path;
+	uint32_t qpn, qkey;
 };
 
 /* While the connection sleeps, it ends before qp, and `rest` follows instead. */
@@ -362,6 +370,23 @@ static inline uint32_t vrb_ud_least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
+/*
+ * Returns the Q_Key of a queue pair with that name. Without order it is the key in the name, so
+ * that only those who know the name reach the queue pair; others have one that is well known.
+ */
+static inline uint32_t vrb_ud_qkey(const struct vrb_ud *all, uint32_t key)
+{
+	return all->unordered && key ? key : VRB_UD_QKEY_CM;
+}
+
+static inline struct vrb_ud_way vrb_ud_way_of(const struct vrb_ud_conn *ud)
+{
+	const struct ofi_rdm_addr *addr = &ud->conn->peer->addr;
+	uint32_t key = ofi_rdm_addr_is_qp(addr) ? addr->qp.key : 0;
+
+	return (struct vrb_ud_way){ ud->path, ud->qpn, vrb_ud_qkey(vrb_ud_of(ud), key) };
+}
+
 /* Appends a receive that the transport has posted. */
 static inline void vrb_ud_recv_add(struct vrb_ud *all, const struct ibv_recv_wr *wr)
 {
@@ -402,7 +427,7 @@ struct vrb_ud_tx *vrb_ud_tx_new(struct vrb_ud *all);
 /* Nobody needs it, but the device may still read it. */
 void vrb_ud_tx_put(struct vrb_ud *all, struct vrb_ud_tx *tx);
 /* Posts a packet to the device. Returns false if it counts as lost because there is no room. */
-bool vrb_ud_put(struct vrb_ud *all, const struct vrb_ah *path, uint32_t qpn, struct ibv_sge sge,
+bool vrb_ud_put(struct vrb_ud *all, const struct vrb_ud_way *way, struct ibv_sge sge,
 		struct vrb_ud_tx *tx, bool report);
 /* Takes completions of the device's send queue up to that work request. */
 void vrb_ud_sent(struct vrb_ud *all, uint64_t index);
@@ -414,7 +439,7 @@ void vrb_ud_pump(struct vrb_ud_conn *ud);
 /* Retransmits what is due. Returns false if the peer was given up. */
 bool vrb_ud_resend(struct vrb_ud_conn *ud);
 /* Sends a packet without a number, with its payload. Returns false if it counts as lost. */
-bool vrb_ud_put_bare(struct vrb_ud *all, const struct vrb_ah *path, uint32_t qpn,
+bool vrb_ud_put_bare(struct vrb_ud *all, const struct vrb_ud_way *way,
 		     const struct vrb_ud_packet *packet);
 /* The same on a connection. */
 void vrb_ud_send_bare(struct vrb_ud_conn *ud, enum vrb_ud_kind kind, enum vrb_ud_reason reason);
@@ -504,6 +529,8 @@ void vrb_ud_nobody(struct vrb_ud *all, uint32_t number);
  * Returns 0 or -FI_E*.
  */
 int vrb_ud_set_name(struct vrb_ud *all);
+/* Draws the key of the name. Returns 0 or -FI_EIO. */
+int vrb_ud_draw_key(struct vrb_ud *all);
 
 /* Refusals (ud_refuse.c). */
 /* Tells the sender of a packet that there is no such connection. */

@@ -49,15 +49,25 @@ static bool is_hinted(const struct vrb_ud *all)
 	       vrb_gid_is_addr(&all->port.gid, self);
 }
 
+int vrb_ud_draw_key(struct vrb_ud *all)
+{
+	while (!all->key) {
+		if (getrandom(&all->key, sizeof(all->key), 0) != sizeof(all->key))
+			return -FI_EIO;
+		/* The topmost bit of a Q_Key means something else. */
+		all->key &= INT32_MAX;
+	}
+	return 0;
+}
+
 int vrb_ud_set_name(struct vrb_ud *all)
 {
 	struct ofi_rdm_addr *self = &all->ep->self;
 
 	if (!all->unordered && !is_hinted(all))
 		return 0;
-	while (!all->key)
-		if (getrandom(&all->key, sizeof(all->key), 0) != sizeof(all->key))
-			return -FI_EIO;
+	if (!all->key && vrb_ud_draw_key(all))
+		return -FI_EIO;
 	if (all->unordered)
 		return ofi_rdm_addr_set_qp(self, all->port.gid.raw, all->qp->qp_num, all->key)
 			       ? 0
@@ -127,6 +137,7 @@ static struct vrb_ud_letter *letter_new(enum vrb_ud_kind kind, const uint8_t *wi
 static void send_letter(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
+	const struct vrb_ud_way way = vrb_ud_way_of(ud);
 	struct vrb_ud_letter *letter = ud->letter;
 	bool asks = letter->kind == VRB_UD_ASK;
 	uint8_t payload[GID + UINT8_MAX];
@@ -135,6 +146,8 @@ static void send_letter(struct vrb_ud_conn *ud)
 		.to = asks ? letter->key : ud->to,
 		.from = ud->conn->qp_num,
 		.key = asks ? all->key : letter->key,
+		/* Whoever refuses the answer needs it. */
+		.id = asks ? 0 : all->key,
 		.payload = payload,
 		.len = (size_t)GID + letter->len,
 	};
@@ -148,7 +161,7 @@ static void send_letter(struct vrb_ud_conn *ud)
 	letter->wait =
 		letter->wait < VRB_UD_LETTER_MOST_US ? 2 * letter->wait : VRB_UD_LETTER_MOST_US;
 	letter->times += letter->times < UINT8_MAX;
-	vrb_ud_put_bare(all, ud->path, ud->qpn, &packet);
+	vrb_ud_put_bare(all, &way, &packet);
 }
 
 /* Sends a letter the first time. Returns 0 or -FI_ENOMEM. */
@@ -202,13 +215,16 @@ void vrb_ud_decline(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event, co
 		.payload = wire,
 		.len = len,
 	};
+	struct vrb_ud_way way = { .qpn = event->param.ud.qp_num };
 	struct vrb_ud *all = vrb_rc(ep)->ud;
-	const struct vrb_ah *path;
 
 	/* Whoever is not told asks the connection manager. */
-	path = all ? letter_path(all, &event->param.ud.ah_attr) : NULL;
-	if (path)
-		vrb_ud_put_bare(all, path, event->param.ud.qp_num, &packet);
+	if (!all)
+		return;
+	way.path = letter_path(all, &event->param.ud.ah_attr);
+	way.qkey = vrb_ud_qkey(all, event->param.ud.qkey);
+	if (way.path)
+		vrb_ud_put_bare(all, &way, &packet);
 }
 
 static const void *end_of(const void *ep, uint32_t number)

@@ -13,7 +13,6 @@
  * earlier, whatever becomes of the connection.
  */
 #include "prov/rdm/proto.h"
-#include "prov/verbs/dgram/ud_name.h"
 #include "prov/verbs/discovery/kind.h"
 #include "prov/verbs/provider/prov.h"
 #include "ud_int.h"
@@ -70,6 +69,7 @@ static bool post_read(const struct vrb_ud_conn *ud, const struct vrb_ud_wr *wr,
 		      const struct ibv_sge *sge)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
+	const struct vrb_ud_way way = vrb_ud_way_of(ud);
 	struct ibv_qp_ex *qp = all->reader;
 
 	ibv_wr_start(qp);
@@ -77,7 +77,7 @@ static bool post_read(const struct vrb_ud_conn *ud, const struct vrb_ud_wr *wr,
 	qp->wr_flags = IBV_SEND_SIGNALED;
 	ibv_wr_rdma_read(qp, wr->rkey, wr->remote + wr->sent);
 	ibv_wr_set_sge(qp, sge->lkey, sge->addr, sge->length);
-	ibv_wr_set_ud_addr(qp, ud->path->ah, ud->qpn, VRB_UD_QKEY_CM);
+	ibv_wr_set_ud_addr(qp, way.path->ah, way.qpn, way.qkey);
 	return !ibv_wr_complete(qp);
 }
 

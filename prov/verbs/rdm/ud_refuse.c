@@ -54,9 +54,13 @@ void vrb_ud_refuse_to(struct vrb_ud *all, const struct ibv_wc *wc,
 		.id = VRB_UD_UNKNOWN,
 		.words = { .next = packet->number, .echo = packet->order },
 	};
-	const struct vrb_ah *path = may_refuse(all) ? path_to(all, attr) : NULL;
+	const struct vrb_ud_way way = {
+		.path = may_refuse(all) ? path_to(all, attr) : NULL,
+		.qpn = wc->src_qp,
+		.qkey = vrb_ud_qkey(all, packet->id),
+	};
 
-	if (path && !vrb_ud_put_bare(all, path, wc->src_qp, &refusal) && path == &all->refused.path)
+	if (way.path && !vrb_ud_put_bare(all, &way, &refusal) && way.path == &all->refused.path)
 		vrb_ud_refused_free(all);
 }
 

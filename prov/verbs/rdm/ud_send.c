@@ -38,6 +38,7 @@ void vrb_ud_transmit(struct vrb_ud_conn *ud, struct vrb_ud_tx *tx)
 	struct ibv_sge sge = { .addr = (uintptr_t)tx->bytes,
 			       .length = tx->len,
 			       .lkey = tx->buf->out.lkey };
+	const struct vrb_ud_way way = vrb_ud_way_of(ud);
 	struct ofi_rdm_ack_words words;
 
 	/* An earlier copy has not left yet. */
@@ -45,7 +46,7 @@ void vrb_ud_transmit(struct vrb_ud_conn *ud, struct vrb_ud_tx *tx)
 		return;
 	fill_words(ud, &words);
 	vrb_ud_stamp(tx->bytes, tx->node.number, tx->node.order, &words, lag_of(ud));
-	vrb_ud_put(vrb_ud_of(ud), ud->path, ud->qpn, sge, tx, false);
+	vrb_ud_put(vrb_ud_of(ud), &way, sge, tx, false);
 }
 
 /* Sends a new packet, for which there is room in all windows. */
@@ -72,7 +73,7 @@ static struct vrb_ud_packet packet_to(const struct vrb_ud_conn *ud, enum vrb_ud_
 }
 
 /* A packet that the device does not take inline needs a buffer until it is sent. */
-bool vrb_ud_put_bare(struct vrb_ud *all, const struct vrb_ah *path, uint32_t qpn,
+bool vrb_ud_put_bare(struct vrb_ud *all, const struct vrb_ud_way *way,
 		     const struct vrb_ud_packet *packet)
 {
 	uint8_t inlined[VRB_UD_HEAD_MAX] __attribute__((aligned(8)));
@@ -91,7 +92,7 @@ bool vrb_ud_put_bare(struct vrb_ud *all, const struct vrb_ah *path, uint32_t qpn
 		memcpy(bytes + sge.length, packet->payload, packet->len);
 	sge.length += (uint32_t)packet->len;
 	if (fits)
-		fits = vrb_ud_put(all, path, qpn, sge, tx, packet->kind == VRB_UD_END);
+		fits = vrb_ud_put(all, way, sge, tx, packet->kind == VRB_UD_END);
 	else
 		all->short_of_room = true;
 	if (tx)
@@ -101,6 +102,7 @@ bool vrb_ud_put_bare(struct vrb_ud *all, const struct vrb_ah *path, uint32_t qpn
 
 void vrb_ud_send_bare(struct vrb_ud_conn *ud, enum vrb_ud_kind kind, enum vrb_ud_reason reason)
 {
+	const struct vrb_ud_way way = vrb_ud_way_of(ud);
 	struct vrb_ud_packet packet = packet_to(ud, kind);
 
 	if (!ud->path)
@@ -112,7 +114,7 @@ void vrb_ud_send_bare(struct vrb_ud_conn *ud, enum vrb_ud_kind kind, enum vrb_ud
 		packet.words.next = ud->refused;
 		packet.words.early = 0;
 	}
-	vrb_ud_put_bare(vrb_ud_of(ud), ud->path, ud->qpn, &packet);
+	vrb_ud_put_bare(vrb_ud_of(ud), &way, &packet);
 }
 
 void vrb_ud_send_ack(struct vrb_ud_conn *ud)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The device's send queue for unreliable datagrams, and the packets in it. */
 #include <stdlib.h>
-#include "prov/verbs/dgram/ud_name.h"
 #include "ud_int.h"
 
 #define SIGNAL_EVERY 16u
@@ -28,7 +27,7 @@ void vrb_ud_tx_put(struct vrb_ud *all, struct vrb_ud_tx *tx)
 		vrb_rdm_pool_put(&all->pool, tx->buf);
 }
 
-bool vrb_ud_put(struct vrb_ud *all, const struct vrb_ah *path, uint32_t qpn, struct ibv_sge sge,
+bool vrb_ud_put(struct vrb_ud *all, const struct vrb_ud_way *way, struct ibv_sge sge,
 		struct vrb_ud_tx *tx, bool report)
 {
 	bool is_inline = sge.length <= all->inline_max;
@@ -38,7 +37,7 @@ bool vrb_ud_put(struct vrb_ud *all, const struct vrb_ah *path, uint32_t qpn, str
 		.num_sge = 1,
 		.opcode = IBV_WR_SEND,
 		.send_flags = is_inline ? IBV_SEND_INLINE : IBV_SEND_SIGNALED,
-		.wr.ud = { .ah = path->ah, .remote_qpn = qpn, .remote_qkey = VRB_UD_QKEY_CM },
+		.wr.ud = { .ah = way->path->ah, .remote_qpn = way->qpn, .remote_qkey = way->qkey },
 	};
 
 	if (report || all->unordered || all->sq_head % SIGNAL_EVERY == 0)
