@@ -84,17 +84,21 @@ static void fill_out(struct ofi_rdm_out *out, const struct fi_msg_tagged *msg, u
 static ssize_t send_out(struct ofi_rdm_peer *peer, struct ofi_rdm_out *out, bool inject,
 			size_t total)
 {
+	bool ready = ofi_rdm_peer_ready(peer);
 	int ret;
 
 	if (inject && !copy_data(out, total, peer->ep->hmem))
 		return -FI_EAGAIN;
-	ret = ofi_rdm_peer_ready(peer) ? 0 : ofi_rdm_xport(&peer->proto)->connect(&peer->proto);
-	if (ret)
-		return ret;
-	if (ofi_unlikely(out->fenced.fence || peer->marker))
-		return ofi_rdm_fence_out(peer, out);
+	if (ofi_unlikely(out->fenced.fence || peer->marker)) {
+		ret = ready ? 0 : ofi_rdm_xport(&peer->proto)->connect(&peer->proto);
+		return ret ? ret : ofi_rdm_fence_out(peer, out);
+	}
 	ofi_rdm_proto_send(&peer->proto, &out->proto);
-	return 0;
+	/* The request for a connection may carry the message. */
+	ret = ready ? 0 : ofi_rdm_xport(&peer->proto)->connect(&peer->proto);
+	if (ret)
+		ofi_rdm_proto_unsend(&out->proto);
+	return ret;
 }
 
 static inline ssize_t msg_check(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg,

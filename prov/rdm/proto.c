@@ -424,3 +424,17 @@ enum ofi_rdm_wire_error ofi_rdm_proto_packet(struct ofi_rdm_proto_peer *peer,
 	ofi_rdm_proto_progress(peer);
 	return error;
 }
+
+bool ofi_rdm_proto_take_first(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_in *in,
+			      const void *bytes, size_t len, bool *kept)
+{
+	enum ofi_rdm_wire_error error;
+
+	*kept = false;
+	if (peer->up || ofi_rdm_wire_parse(bytes, len, &in->packet) ||
+	    in->packet.type != OFI_RDM_WIRE_EAGER || in->packet.flags & OFI_RDM_WIRE_WANT_ACK)
+		return false;
+	error = ofi_rdm_proto_in_message(peer, in, kept);
+	/* What exceeds the limit of all peers is kept, and the next connection begins without. */
+	return !error || *kept;
+}

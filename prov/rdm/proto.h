@@ -105,6 +105,7 @@ struct ofi_rdm_proto_out {
 	bool decided;  /* the result is known; only the peer's right must be revoked */
 	bool acked;
 	bool fin_sent;
+	bool early;	   /* ofi_rdm_proto_first() has returned its packet */
 	bool working;	   /* in peer.writers */
 	uint16_t use;	   /* in ids */
 	int err;	   /* FI_E* that it will complete with */
@@ -303,6 +304,20 @@ void ofi_rdm_proto_peer_purge(struct ofi_rdm_proto_peer *peer);
  * Sends an accepted message and computes out->total. The message may complete before this returns.
  */
 void ofi_rdm_proto_send(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_out *out);
+/* Takes back the last message, before anything else is called for its peer, which is not up. */
+void ofi_rdm_proto_unsend(struct ofi_rdm_proto_out *out);
+/*
+ * A request for a connection may carry the first message that waits for it. Writes the packet, at
+ * most `room` bytes, and returns its length; 0: there is no such message, or it does not fit, or
+ * needs an answer. *again tells whether it is the one that was written last time.
+ */
+size_t ofi_rdm_proto_first(struct ofi_rdm_proto_peer *peer, uint8_t *bytes, size_t room,
+			   bool *again);
+/*
+ * Called before _up: the message of ofi_rdm_proto_first() is delivered, or is to be sent like any
+ * other.
+ */
+void ofi_rdm_proto_first_ends(struct ofi_rdm_proto_peer *peer, bool delivered);
 /*
  * Replaces the source of a message that is not completely sent by a copy of all of it. Returns
  * false if that is impossible because the peer has a right to the original bytes.
@@ -380,6 +395,12 @@ void ofi_rdm_proto_cancel_all(struct ofi_rdm_proto *proto);
 enum ofi_rdm_wire_error ofi_rdm_proto_packet(struct ofi_rdm_proto_peer *peer,
 					     struct ofi_rdm_proto_in *in, const void *bytes,
 					     size_t len, bool *kept);
+/*
+ * The same for the packet of ofi_rdm_proto_first() before _up. Returns false if the message is not
+ * delivered; then nothing has changed.
+ */
+bool ofi_rdm_proto_take_first(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_in *in,
+			      const void *bytes, size_t len, bool *kept);
 /*
  * Called when ofi_rdm_flow_charge() returns true for something that was kept; tells the peer.
  * Returns what ofi_rdm_proto_packet() does.

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Messages being sent: the queue, the choice of method, packets, completion. */
+#include <string.h>
 #include <rdma/fi_errno.h>
+#include "prov/base/hmem_copy.h"
 #include "proto_int.h"
 
 /* Removes empty entries from the list and computes the total. */
@@ -23,7 +25,7 @@ void ofi_rdm_proto_send(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_ou
 	out->item.owes = OFI_RDM_PROTO_OWES_NOTHING;
 	out->state = OFI_RDM_PROTO_OUT_QUEUED;
 	out->segments = out->asked = out->acked = out->fin_sent = out->working = false;
-	out->decided = false;
+	out->decided = out->early = false;
 	out->id = ofi_rdm_proto_id(++out->use, out->index);
 	out->err = 0;
 	out->inflight = 0;
@@ -37,6 +39,16 @@ void ofi_rdm_proto_send(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_ou
 	STAILQ_INSERT_TAIL(&peer->flow.data, &out->item.node, link);
 	if (STAILQ_FIRST(&peer->flow.data) == &out->item.node)
 		ofi_rdm_proto_progress(peer);
+}
+
+void ofi_rdm_proto_unsend(struct ofi_rdm_proto_out *out)
+{
+	struct ofi_rdm_proto_peer *peer = out->peer;
+
+	peer->out_count--;
+	TAILQ_REMOVE(&peer->outs, out, link);
+	STAILQ_REMOVE(&peer->flow.data, &out->item.node, ofi_rdm_flow_node, link);
+	out->state = OFI_RDM_PROTO_OUT_FREE;
 }
 
 bool ofi_rdm_proto_send_from(struct ofi_rdm_proto_out *out, void *copy)
@@ -220,6 +232,64 @@ static int send_eager(struct ofi_rdm_proto_out *out)
 
 	packet.total = 0;
 	return send_bytes(out, &packet);
+}
+
+/* Copies the bytes of a message. Returns false if a device does not give them. */
+static bool copy_out(const struct ofi_rdm_proto_out *out, uint8_t *to)
+{
+	bool device = out->peer->proto->config.device;
+	uint8_t i;
+
+	for (i = 0; i < out->count; to += out->iov[i++].iov_len)
+		if (ofi_hmem_load(device, to, out->iov[i].iov_base, out->iov[i].iov_len))
+			return false;
+	return true;
+}
+
+/* Returns the message whose packet may travel with a request, or NULL. */
+static struct ofi_rdm_proto_out *first_out(const struct ofi_rdm_proto_peer *peer)
+{
+	struct ofi_rdm_flow_node *node = STAILQ_FIRST(&peer->flow.data);
+
+	return node && !peer->up ? ofi_rdm_proto_out_of(node) : NULL;
+}
+
+size_t ofi_rdm_proto_first(struct ofi_rdm_proto_peer *peer, uint8_t *bytes, size_t room,
+			   bool *again)
+{
+	struct ofi_rdm_proto_out *out = first_out(peer);
+	struct ofi_rdm_wire_packet packet;
+	uint8_t header[OFI_RDM_WIRE_HEADER_MAX];
+	size_t len;
+
+	if (!out || out->segments || out->sent || out->err || out->level == OFI_RDM_PROTO_DELIVERY)
+		return 0;
+	packet = out_packet(out, OFI_RDM_WIRE_EAGER);
+	packet.total = 0;
+	len = ofi_rdm_wire_build(header, &packet);
+	if (out->total > peer->proto->eager || len + out->total > room ||
+	    !copy_out(out, bytes + len))
+		return 0;
+	memcpy(bytes, header, len);
+	*again = out->early;
+	out->early = true;
+	return len + out->total;
+}
+
+void ofi_rdm_proto_first_ends(struct ofi_rdm_proto_peer *peer, bool delivered)
+{
+	struct ofi_rdm_proto_out *out = first_out(peer);
+
+	/* The message may have failed meanwhile. */
+	if (!out || !out->early)
+		return;
+	out->early = false;
+	if (!delivered)
+		return;
+	STAILQ_REMOVE_HEAD(&peer->flow.data, link);
+	out->sent = out->total;
+	out->state = OFI_RDM_PROTO_OUT_SENT;
+	ofi_rdm_proto_out_check(out);
 }
 
 /*

@@ -17,7 +17,7 @@
 #include "prov/verbs/rdm/arrive.h"
 #include "tests/unit/ud_net.h"
 
-enum { HONEST = 2, MESSAGES = 64, POLLS = 400 };
+enum { HONEST = 2, MESSAGES = 64, POLLS = 400, KEY = 7 };
 
 enum event { STRANGER, PEER, SEND, READ, PASS, EVENTS };
 
@@ -152,6 +152,31 @@ static void pass(uint64_t us)
 			take(at, &wc);
 }
 
+/* Letters come from an address of the peer, with the key of the name that they ask. */
+static void aim_letter(struct vrb_ud_head *head, struct vrb_ud_place *place, uint8_t *payload)
+{
+	head->to = htole32(KEY);
+	place->len = htole32(le32toh(place->len) % 400);
+	memcpy(payload, ud_nodes[1].rc.ud->port.gid.raw, sizeof(union ibv_gid));
+}
+
+static bool take_request(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)
+{
+	const uint8_t *bytes = event->param.ud.private_data;
+	size_t len = event->param.ud.private_data_len + vrb_ud_carried(event), first;
+	static uint8_t copy[UD_MTU];
+	uint32_t mark;
+
+	check(len <= sizeof(copy));
+	memcpy(copy, bytes, len);
+	if (vrb_ud_first_in(event, &first, &mark))
+		check(first && first + 4 + event->param.ud.private_data_len == len);
+	check(!vrb_ud_is_other(event) || !vrb_ud_number_in(event));
+	vrb_rc(ep)->ud->requests++;
+	vrb_ud_was_asked(ep, event);
+	return false;
+}
+
 /* The fields that the end of a connection checks are relative to what it expects. */
 static void aim(struct vrb_ud_head *head, struct vrb_ud_place *place)
 {
@@ -176,16 +201,21 @@ static void aim(struct vrb_ud_head *head, struct vrb_ud_place *place)
 	else
 		place->addr %= 2000;
 	place->unused = 0;
+	if (head->kind == VRB_UD_ASK)
+		aim_letter(head, place, (uint8_t *)(place + 1));
 }
 
 static void inject(bool is_peer, const uint8_t *data, size_t len)
 {
-	uint8_t bytes[VRB_UD_HEAD_MAX + 255] __attribute__((aligned(8))) = { 0 };
+	uint8_t bytes[VRB_UD_HEAD_MAX + 600] __attribute__((aligned(8))) = { 0 };
+	struct vrb_ud_head *head = (void *)bytes;
 
 	memcpy(bytes, data, len);
 	if (is_peer && peer[0]->rc.ud) {
-		aim((void *)bytes, (void *)(bytes + VRB_UD_HEAD));
+		aim(head, (void *)(bytes + VRB_UD_HEAD));
 		len = len < VRB_UD_HEAD ? VRB_UD_HEAD : len;
+		if (head->kind == VRB_UD_ASK)
+			len += 300;
 	}
 	ud_net_inject(is_peer ? 1 : UD_STRANGER, is_peer ? UD_QPN + 1 : UD_STRANGER_QPN, 0, bytes,
 		      len);
@@ -227,9 +257,14 @@ static void act(enum event event, const uint8_t *data, size_t len)
 
 static void begin(void)
 {
-	static const struct ud_net_params calm;
+	static const struct ud_net_params calm = { .asked = take_request };
+	uint8_t *gid;
 
 	ud_net_begin(1, &calm);
+	ud_nodes[0].rc.ud->key = KEY;
+	gid = ud_nodes[1].rc.ud->port.gid.raw;
+	memcpy(gid, ofi_rdm_addr_mapped, sizeof(ofi_rdm_addr_mapped));
+	memcpy(gid + sizeof(ofi_rdm_addr_mapped), (const uint8_t[]){ 10, 0, 0, 1 }, 4);
 	ud_net_join(0, 1, &peer[0], &peer[1]);
 	ud_net_join(HONEST, 0, &honest[1], &honest[0]);
 	sent = arrived = 0;

@@ -164,7 +164,7 @@ static void ask(void)
 {
 	uint8_t wire[UINT8_MAX];
 
-	assert_int_equal(vrb_ud_ask(&active->rc, wire, words_of(active, wire)), 0);
+	assert_int_equal(vrb_ud_ask(&active->rc, wire, words_of(active, wire), NULL), 0);
 }
 
 /* The passive side accepts the request that has arrived. */

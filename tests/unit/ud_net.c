@@ -365,6 +365,11 @@ static bool ep_asked(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)
 	return net.params.asked(ep, event);
 }
 
+static void conn_met(struct vrb_rc_conn *conn)
+{
+	((struct ud_conn *)conn)->meetings++;
+}
+
 static bool conn_answered(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 {
 	return net.params.answered(conn, event);
@@ -373,6 +378,7 @@ static bool conn_answered(struct vrb_rc_conn *conn, const struct rdma_cm_event *
 static const struct vrb_ud_calls calls = {
 	.asked = ep_asked,
 	.answered = conn_answered,
+	.met = conn_met,
 	.ended = conn_ended,
 	.silent = conn_silent,
 	.lost = ep_lost,

@@ -41,7 +41,7 @@ struct ud_node {
 struct ud_conn {
 	struct vrb_rc_conn rc; /* first */
 	struct ud_node *node;
-	unsigned int endings, silences;
+	unsigned int endings, silences, meetings;
 	int err;
 };
 

@@ -3,6 +3,7 @@
 #include "prov/base/wait.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
+#include "conn_first.h"
 #include "conn_int.h"
 #include "prov/rdm/lock.h"
 #include "prov/rdm/op.h"
@@ -132,6 +133,7 @@ static void install_conn(struct ofi_rdm_peer *peer)
 static void peer_up(struct ofi_rdm_peer *peer)
 {
 	vrb_rc_peer(peer)->next->state = VRB_RC_CONN_UP;
+	vrb_rdm_first_end(vrb_rc_peer(peer)->next);
 	if (!vrb_rc_peer(peer)->conn)
 		install_conn(peer);
 }

@@ -7,6 +7,7 @@
 #include "prov/base/wait.h"
 #include "prov/rdm/av.h"
 #include "conn_data.h"
+#include "conn_first.h"
 #include "conn_int.h"
 #include "progress.h"
 #include "proof.h"
@@ -118,9 +119,13 @@ static int prepare_request(struct vrb_rc_conn *conn, uint8_t *wire, uint8_t *len
 static int ask_by_name(struct vrb_rc_conn *conn)
 {
 	uint8_t wire[VRB_RDM_CM_MAX], len;
+	struct vrb_ud_first first;
 	int ret = prepare_request(conn, wire, &len);
 
-	return ret ? ret : vrb_ud_ask(conn, wire, len);
+	if (ret)
+		return ret;
+	vrb_rdm_first_put(conn, len, &first);
+	return vrb_ud_ask(conn, wire, len, &first);
 }
 
 void vrb_rdm_conn_call(struct ofi_rdm_peer *peer)
@@ -226,7 +231,9 @@ static void conn_answered(struct vrb_rc_conn *conn, const struct rdma_cm_event *
 				  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ESTABLISHED,
 							       .incarnation = cm.incarnation,
 							       .serial = cm.serial });
-		if (conn->ud && conn->state == VRB_RC_CONN_UP)
+		if (conn->ud && conn->state == VRB_RC_CONN_UP && !conn->id)
+			vrb_ud_conn_confirm(conn);
+		else if (conn->ud && conn->state == VRB_RC_CONN_UP)
 			err = vrb_ud_conn_start(conn);
 	}
 	if (err)
@@ -263,7 +270,7 @@ static void conn_rejected(struct vrb_rc_conn *conn, const struct rdma_cm_event *
 
 /* Both sides. */
 
-static void conn_established(struct vrb_rc_conn *conn)
+void vrb_rdm_conn_established(struct vrb_rc_conn *conn)
 {
 	if (conn->state != VRB_RC_CONN_ACCEPTED)
 		return;
@@ -324,7 +331,7 @@ static void conn_event(struct vrb_rc_conn *conn, const struct rdma_cm_event *eve
 		conn_answered(conn, event);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		conn_established(conn);
+		vrb_rdm_conn_established(conn);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
 		/*

@@ -10,6 +10,7 @@
 #include "conn_int.h"
 #include "prov/base/wait.h"
 #include "prov/rdm/lock.h"
+#include "ud.h"
 
 #define RETRY_MS 20 /* until the event thread checks whether the tasks are done */
 
@@ -95,8 +96,12 @@ static void cm_event_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)
 static struct vrb_rdm_cm_event *cm_event_new(vrb_rdm_cm_event_fn *handle, struct vrb_owner *owner,
 					     const struct rdma_cm_event *event)
 {
-	struct vrb_rdm_cm_event *pending = malloc(sizeof(*pending));
+	size_t len = event->param.conn.private_data ? event->param.conn.private_data_len : 0;
+	struct vrb_rdm_cm_event *pending;
 	struct rdma_conn_param *param;
+
+	len += vrb_ud_carried(event);
+	pending = malloc(sizeof(*pending) + len);
 
 	if (!pending)
 		return NULL;
@@ -105,8 +110,8 @@ static struct vrb_rdm_cm_event *cm_event_new(vrb_rdm_cm_event_fn *handle, struct
 	pending->owner = owner;
 	pending->event = *event;
 	param = &pending->event.param.conn;
-	if (param->private_data && param->private_data_len)
-		memcpy(pending->data, param->private_data, param->private_data_len);
+	if (len)
+		memcpy(pending->data, param->private_data, len);
 	if (param->private_data)
 		param->private_data = pending->data;
 	return pending;

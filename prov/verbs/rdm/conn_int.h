@@ -35,6 +35,8 @@ static inline struct ofi_rdm_peer *vrb_rdm_conn_peer(struct ofi_rdm_conn *conn)
 struct ofi_rdm_conn_action vrb_rdm_conn_step(struct ofi_rdm_peer *peer,
 					     struct ofi_rdm_conn_input input);
 void vrb_rdm_conn_step_failed(struct ofi_rdm_peer *peer, int err);
+/* The peer has confirmed the connection that it requested. */
+void vrb_rdm_conn_established(struct vrb_rc_conn *conn);
 /*
  * The connection has ended: the peer's last messages may have arrived without being processed. Or
  * it failed with err.
@@ -101,7 +103,7 @@ struct vrb_rdm_cm_event {
 	struct rdma_cm_event event;
 	struct rdma_cm_id *refused;
 	SLIST_ENTRY(vrb_rdm_cm_event) over; /* in ep->conns.deferred.requests */
-	uint8_t data[UINT8_MAX];
+	uint8_t data[];			    /* private data, and what a letter carries behind it */
 };
 
 /*

@@ -7,6 +7,7 @@
 #include "prov/base/wait.h"
 #include "prov/rdm/av.h"
 #include "conn_data.h"
+#include "conn_first.h"
 #include "conn_int.h"
 #include "progress.h"
 #include "proof.h"
@@ -38,6 +39,7 @@ static int accept_conn(struct vrb_rc_conn *conn, const struct rdma_cm_event *eve
 		ret = conn->ud ? vrb_ud_hear(conn, event) : vrb_rc_conn_connect(conn);
 	if (ret)
 		return ret;
+	vrb_rdm_first_take(conn, event);
 	len = reply_data(conn, event, wire);
 	if (!len)
 		return -FI_EIO;
@@ -175,7 +177,8 @@ static enum ofi_rdm_cmwire_reason identify(struct ofi_rdm_ep *ep, const struct r
 	struct ofi_rdm_addr addr, from;
 
 	request_sender(ep, event, &from);
-	if (error == OFI_RDM_WIRE_E_VERSION)
+	if (error == OFI_RDM_WIRE_E_VERSION || (!error && cm->kind == OFI_RDM_CMWIRE_REQUEST &&
+						vrb_rc(ep)->ud && vrb_ud_is_other(event)))
 		return OFI_RDM_CMWIRE_VERSION;
 	/* The address then comes from the connection manager. */
 	if (cm->flags & OFI_RDM_CMWIRE_SECRET)

@@ -4,17 +4,20 @@
 #include "conn_int.h"
 #include "ud.h"
 
-/* Handles the news: the peer has ended the connection, or is silent. */
+/* The peer's first packet is here, or it is silent, or the connection has ended. */
 static void ud_news_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)
 {
 	struct vrb_rc_conn *conn =
 		(struct vrb_rc_conn *)((char *)task - offsetof(struct vrb_rc_conn, news.task));
+	bool silent = conn->news.silent, met = conn->news.met;
 	int err = conn->news.err;
 
-	conn->news.queued = false;
+	conn->news.queued = conn->news.silent = conn->news.met = false;
 	if (ep->closing || conn->state >= VRB_RC_CONN_ENDED)
 		return;
-	if (!err && !ofi_rdm_addr_is_qp(&conn->peer->addr))
+	if (met)
+		vrb_rdm_conn_established(conn);
+	if (!err && silent && !ofi_rdm_addr_is_qp(&conn->peer->addr))
 		vrb_rdm_conn_ask(conn);
 	else if (err == FI_ECONNRESET)
 		vrb_rdm_conn_disconnected(conn);
@@ -38,6 +41,18 @@ static void ud_ended(struct vrb_rc_conn *conn, int err)
 	ud_news(conn);
 }
 
+static void ud_silent(struct vrb_rc_conn *conn)
+{
+	conn->news.silent = true;
+	ud_news(conn);
+}
+
+static void ud_met(struct vrb_rc_conn *conn)
+{
+	conn->news.met = true;
+	ud_news(conn);
+}
+
 static bool ud_asked(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)
 {
 	return vrb_rdm_conn_event_later(ep, vrb_rdm_conn_take_request,
@@ -53,7 +68,8 @@ const struct vrb_ud_calls vrb_rdm_ud_calls = {
 	.asked = ud_asked,
 	.answered = ud_answered,
 	.ended = ud_ended,
-	.silent = ud_news,
+	.silent = ud_silent,
+	.met = ud_met,
 	.lost = vrb_rdm_conn_lost,
 	.wake = vrb_rdm_conn_wake,
 };

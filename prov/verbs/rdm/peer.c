@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 #include "prov/base/wait.h"
+#include "prov/rdm/av.h"
 #include "conn_data.h"
 #include "rc.h"
 
@@ -40,12 +41,19 @@ void vrb_rc_peer_init(struct ofi_rdm_peer *peer)
 	vrb_rc_stats_show_peer(peer);
 }
 
+/* A message that was delivered may come again, as long as the address vector has the peer. */
+static bool may_repeat(const struct ofi_rdm_peer *peer)
+{
+	return vrb_rc_peer(peer)->delivered &&
+	       ofi_rdm_av_find(peer->ep->av, &peer->addr) != FI_ADDR_NOTAVAIL;
+}
+
 bool vrb_rc_peer_is_gone(const struct ofi_rdm_peer *peer)
 {
 	const struct vrb_rc_peer *rc = vrb_rc_peer(peer);
 
 	return rc->policy.state == OFI_RDM_CONN_IDLE && !rc->conns && !rc->starved &&
-	       LIST_EMPTY(&rc->asks);
+	       LIST_EMPTY(&rc->asks) && !may_repeat(peer);
 }
 
 void vrb_rc_peer_met(struct ofi_rdm_peer *peer)

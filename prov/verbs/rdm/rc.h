@@ -92,6 +92,11 @@ struct vrb_rc_peer {
 	struct ofi_rdm_conn policy; /* decides on conn and next */
 	uint32_t conns;		    /* number of its connections in any state */
 	uint32_t seen;		    /* value of conn->head when its use was last checked */
+	/*
+	 * Marks of messages that travel in requests on datagrams, see ud_first.c: of the one that
+	 * may have been delivered to the peer, and of the last one that it delivered here; or 0.
+	 */
+	uint32_t doubt, delivered;
 	/* Used for sending, or being flushed; NULL if there is none. */
 	struct vrb_rc_conn *conn;
 	struct vrb_rc_conn *next;		/* being set up */

@@ -94,7 +94,9 @@ struct vrb_rc_conn {
 	struct {
 		struct ofi_rdm_task task;
 		bool queued;
-		int err; /* FI_E*: the connection has ended; 0: the peer is silent */
+		bool met;    /* its first packet is here */
+		bool silent; /* the peer does not acknowledge what was sent */
+		int err;     /* FI_E*: the connection has ended; or 0 */
 	} news;
 	struct ofi_rdm_task end; /* runs when the id and the queue pair are destroyed */
 };

@@ -497,7 +497,8 @@ uint8_t vrb_ud_say(const struct vrb_rc_conn *conn, uint8_t *wire, uint8_t len)
 	const struct vrb_ud_words words = { .number = conn->qp_num,
 					    .first = conn->ud->first,
 					    .qpn = vrb_rc(conn->ep)->ud->qp->qp_num,
-					    .reads = vrb_rdm_conn_reads(conn->ep) };
+					    .reads = vrb_rdm_conn_reads(conn->ep),
+					    .delivered = vrb_rc_peer(conn->peer)->delivered };
 
 	vrb_ud_words_build(wire + len, &words);
 	return (uint8_t)(len + VRB_UD_WORDS);
@@ -511,6 +512,20 @@ static bool words_in(const struct rdma_cm_event *event, struct vrb_ud_words *wor
 
 	data = vrb_cm_unpack(ud->private_data, ud->private_data_len, &len);
 	return data && vrb_ud_words_parse(data + len, ud->private_data_len - 1 - len, words);
+}
+
+bool vrb_ud_is_other(const struct rdma_cm_event *event)
+{
+	const struct rdma_ud_param *ud = &event->param.ud;
+	uint32_t version;
+	const uint8_t *data;
+	size_t len;
+
+	data = vrb_cm_unpack(ud->private_data, ud->private_data_len, &len);
+	if (!data || ud->private_data_len - 1 - len < sizeof(version))
+		return false;
+	memcpy(&version, data + len, sizeof(version));
+	return le32toh(version) != VRB_UD_VERSION;
 }
 
 uint32_t vrb_ud_number_in(const struct rdma_cm_event *event)
@@ -532,9 +547,15 @@ int vrb_ud_hear(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 	ud->to = words.number;
 	ud->qpn = words.qpn;
 	ud->direct = words.reads && vrb_rdm_conn_reads(conn->ep);
+	ud->delivered = words.delivered;
 	ud->heard = true;
 	vrb_ud_know(ud);
 	ofi_rdm_seq_begin(&ud->in, 1, words.first);
+	/* An answer that is repeated until it arrives is as good as a packet. */
+	if (!event->id && event->event == RDMA_CM_EVENT_ESTABLISHED && !ud->used) {
+		ud->used = true;
+		all->fresh--;
+	}
 	/* Whoever names another queue pair than it sends from is not who it says. */
 	if (!event->id && event->param.ud.qp_num != words.qpn)
 		return -FI_EPROTO;
@@ -546,6 +567,11 @@ int vrb_ud_hear(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 	if (!ud->path)
 		ud->path = vrb_ud_path_get(all, &event->param.ud.ah_attr);
 	return ud->path ? 0 : -FI_ENOMEM;
+}
+
+uint32_t vrb_ud_delivered(const struct vrb_rc_conn *conn)
+{
+	return conn->ud ? conn->ud->delivered : 0;
 }
 
 /* Service ID resolution has one reply, which accepts or, with a status above 0, refuses. */

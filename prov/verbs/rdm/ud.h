@@ -33,9 +33,16 @@ SLIST_HEAD(vrb_ud_rcs, vrb_ud_rc);
 /* Bytes of payload that are sent inline. */
 #define VRB_UD_INLINE 512u
 /* Bytes that vrb_ud_say() adds to private data. */
-#define VRB_UD_SAYS 16u
+#define VRB_UD_SAYS 20u
 /* Work requests of a connection that this file posts: the first packet. */
 #define VRB_UD_SLOTS 1u
+
+/* The packet of a message that a request carries, and its mark; see conn_first.h. */
+struct vrb_ud_first {
+	size_t len; /* 0: there is none */
+	uint32_t mark;
+	uint8_t bytes[4096];
+};
 
 /* The connections' part, called with the endpoint's lock held. */
 struct vrb_ud_calls {
@@ -52,6 +59,8 @@ struct vrb_ud_calls {
 	 */
 	bool (*asked)(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event);
 	bool (*answered)(struct vrb_rc_conn *conn, const struct rdma_cm_event *event);
+	/* The first packet of the peer is here, and is not a message. */
+	void (*met)(struct vrb_rc_conn *conn);
 	/* The endpoint must be polled within that time in ms. */
 	void (*wake)(struct ofi_rdm_ep *ep, uint64_t ms);
 };
@@ -88,7 +97,8 @@ void vrb_ud_conn_heard(struct vrb_rc_conn *conn);
 void vrb_ud_conn_lost(struct vrb_rc_conn *conn);
 /*
  * Sends the packet that tells the passive side that the connection is established, unless a message
- * is under way, which does the same.
+ * is under way, which does the same. Where the connection manager has carried the answer, nobody
+ * repeats it.
  */
 int vrb_ud_conn_start(struct vrb_rc_conn *conn);
 /* Returns true if nothing is in flight, though its completion may not be reported yet. */
@@ -104,7 +114,8 @@ int vrb_ud_hear(struct vrb_rc_conn *conn, const struct rdma_cm_event *event);
  * Queue pairs that are known by name, without a connection manager. Requests a connection from the
  * peer; answers the request that the connection was made for; declines one. Return 0 or -FI_E*.
  */
-int vrb_ud_ask(struct vrb_rc_conn *conn, const uint8_t *wire, uint8_t len);
+int vrb_ud_ask(struct vrb_rc_conn *conn, const uint8_t *wire, uint8_t len,
+	       const struct vrb_ud_first *first);
 int vrb_ud_answer(struct vrb_rc_conn *conn, const struct rdma_cm_event *event, const uint8_t *wire,
 		  uint8_t len);
 void vrb_ud_decline(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event, const uint8_t *wire,
@@ -116,11 +127,28 @@ void vrb_ud_sender(const struct ofi_rdm_ep *ep, const struct rdma_cm_event *even
 		   struct ofi_rdm_addr *from);
 /* Returns true if a connection to the peer is requested by vrb_ud_ask(). */
 bool vrb_ud_has_name(const struct ofi_rdm_peer *peer);
+/* Returns how many bytes a request with that private data can carry. */
+size_t vrb_ud_room(const struct ofi_rdm_ep *ep, uint8_t len);
+/* Returns the packet in a request, with its length and its mark, or NULL. */
+const uint8_t *vrb_ud_first_in(const struct rdma_cm_event *event, size_t *len, uint32_t *mark);
+/* Returns the number of bytes of that packet and its mark, which follow the private data. */
+size_t vrb_ud_carried(const struct rdma_cm_event *event);
+/* Takes the next of the transport's receive buffers, NULL if there is none of that length. */
+struct vrb_rdm_rx *vrb_ud_recv_take(struct ofi_rdm_ep *ep, size_t len);
+/* Returns the mark of the last message of our requests that the peer has delivered, or 0. */
+uint32_t vrb_ud_delivered(const struct vrb_rc_conn *conn);
+/*
+ * The peer's answer is here: tells the peer with the next packet, or in the next poll, so that it
+ * does not answer again.
+ */
+void vrb_ud_conn_confirm(struct vrb_rc_conn *conn);
 
 /* Returns the event that a connection with a queue pair would have instead. */
 enum rdma_cm_event_type vrb_ud_event(const struct rdma_cm_event *event);
 /* Returns true for an event after which the connection needs no id. */
 bool vrb_ud_is_last(const struct vrb_rc_conn *conn, const struct rdma_cm_event *event);
+/* Returns true for private data of another version of datagrams. */
+bool vrb_ud_is_other(const struct rdma_cm_event *event);
 /* Returns the number of the sender's end in private data; 0 if there is none. */
 uint32_t vrb_ud_number_in(const struct rdma_cm_event *event);
 /* The queue pair number for the connection manager. */

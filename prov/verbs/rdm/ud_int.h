@@ -117,9 +117,10 @@ struct vrb_ud_letter {
 	enum vrb_ud_kind kind; /* VRB_UD_ASK or VRB_UD_ANSWER */
 	uint64_t at, wait;     /* in us: when it is sent again, and how long after the last time */
 	uint32_t key;	       /* in the peer's name */
+	uint32_t carried;      /* so many bytes of the payload are of a message */
 	uint8_t times;	       /* it was sent, or 255 */
-	uint8_t len;
-	uint8_t data[UINT8_MAX];
+	uint32_t len;
+	uint8_t data[]; /* the payload */
 };
 
 /* The reliable queue pair of a connection that carries much. */
@@ -200,8 +201,9 @@ struct vrb_ud_conn {
 	/* The peer was told this, if it is over. Unless it is 0 (closed), its data are dropped. */
 	uint8_t reason; /* enum vrb_ud_reason */
 
-	struct ibv_qp qp; /* stands for the connection's queue pair */
-	uint32_t first;	  /* our first sequence number; not kept */
+	struct ibv_qp qp;   /* stands for the connection's queue pair */
+	uint32_t first;	    /* our first sequence number; not kept */
+	uint32_t delivered; /* what the peer has said when it made the connection; not kept */
 	/* Packets to be sent again at that time in us, and how long the next ones wait. */
 	TAILQ_HEAD(, vrb_ud_tx) not_ready;
 	uint64_t ready_at, ready_wait;
@@ -515,6 +517,8 @@ void vrb_ud_conn_begin(struct vrb_ud_conn *ud, uint32_t first);
 /* Letters (ud_meet.c). */
 /* Handles a letter. */
 void vrb_ud_met(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx);
+/* Logs a request of another version, which is not parsed. */
+void vrb_ud_met_other(const struct vrb_ud *all, const uint8_t *bytes, size_t len);
 /* Finds the connection by the peer's end from now on; and no longer. */
 void vrb_ud_know(struct vrb_ud_conn *ud);
 void vrb_ud_unknow(struct vrb_ud_conn *ud);

@@ -18,13 +18,16 @@
 #include <string.h>
 #include <sys/random.h>
 #include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
 #include "prov/rdm/peer.h"
 #include "prov/verbs/cm/cm_wire.h"
 #include "prov/verbs/discovery/gid.h"
+#include "prov/verbs/provider/prov.h"
 #include "ud_int.h"
 
 enum {
 	GID = 16,
+	MARK = 4,  /* bytes of the mark before the packet of a message */
 	TIMES = 2, /* a request is sent until the connection manager is asked instead */
 };
 
@@ -121,16 +124,29 @@ static void forget_name(struct vrb_rc_conn *conn)
 	ofi_rdm_addr_set_hint(&conn->peer->addr, (struct ofi_rdm_addr_hint){ 0 });
 }
 
-static struct vrb_ud_letter *letter_new(enum vrb_ud_kind kind, const uint8_t *wire, uint8_t len)
+static struct vrb_ud_letter *letter_new(const struct vrb_ud *all, enum vrb_ud_kind kind,
+					const uint8_t *wire, uint8_t len,
+					const struct vrb_ud_first *first)
 {
-	struct vrb_ud_letter *letter = calloc(1, sizeof(*letter));
+	size_t more = first && first->len ? MARK + first->len : 0, size = GID + len + more;
+	struct vrb_ud_letter *letter = malloc(sizeof(*letter) + size);
+	uint32_t mark;
 
 	if (!letter)
 		return NULL;
-	letter->kind = kind;
-	letter->wait = VRB_UD_LETTER_US;
-	letter->len = len;
-	memcpy(letter->data, wire, len);
+	*letter = (struct vrb_ud_letter){
+		.kind = kind,
+		.wait = VRB_UD_LETTER_US,
+		.carried = (uint32_t)more,
+		.len = (uint32_t)size,
+	};
+	memcpy(letter->data, all->port.gid.raw, GID);
+	memcpy(letter->data + GID, wire, len);
+	if (!more)
+		return letter;
+	mark = htole32(first->mark);
+	memcpy(letter->data + GID + len, &mark, MARK);
+	memcpy(letter->data + GID + len + MARK, first->bytes, first->len);
 	return letter;
 }
 
@@ -140,7 +156,6 @@ static void send_letter(struct vrb_ud_conn *ud)
 	const struct vrb_ud_way way = vrb_ud_way_of(ud);
 	struct vrb_ud_letter *letter = ud->letter;
 	bool asks = letter->kind == VRB_UD_ASK;
-	uint8_t payload[GID + UINT8_MAX];
 	const struct vrb_ud_packet packet = {
 		.kind = letter->kind,
 		.to = asks ? letter->key : ud->to,
@@ -148,12 +163,11 @@ static void send_letter(struct vrb_ud_conn *ud)
 		.key = asks ? all->key : letter->key,
 		/* Whoever refuses the answer needs it. */
 		.id = asks ? 0 : all->key,
-		.payload = payload,
-		.len = (size_t)GID + letter->len,
+		.asked = letter->carried,
+		.payload = letter->data,
+		.len = letter->len,
 	};
 
-	memcpy(payload, all->port.gid.raw, GID);
-	memcpy(payload + GID, letter->data, letter->len);
 	letter->at = all->now + letter->wait;
 	/* Many who ask the same peer at once, in vain, must not go on to ask at the same times. */
 	if (letter->times)
@@ -165,20 +179,20 @@ static void send_letter(struct vrb_ud_conn *ud)
 }
 
 /* Sends a letter the first time. Returns 0 or -FI_ENOMEM. */
-static int begin_letter(struct vrb_ud_conn *ud, enum vrb_ud_kind kind, uint32_t key,
-			const uint8_t *wire, uint8_t len)
+static int begin_letter(struct vrb_ud_conn *ud, uint32_t key, struct vrb_ud_letter *letter)
 {
-	ud->letter = letter_new(kind, wire, len);
-	if (!ud->path || !ud->letter)
+	ud->letter = letter;
+	if (!ud->path || !letter)
 		return -FI_ENOMEM;
-	ud->letter->key = key;
+	letter->key = key;
 	vrb_ud_of(ud)->now = vrb_ud_clock();
 	send_letter(ud);
 	vrb_ud_watch(ud);
 	return 0;
 }
 
-int vrb_ud_ask(struct vrb_rc_conn *conn, const uint8_t *wire, uint8_t len)
+int vrb_ud_ask(struct vrb_rc_conn *conn, const uint8_t *wire, uint8_t len,
+	       const struct vrb_ud_first *first)
 {
 	struct vrb_ud *all = vrb_rc(conn->ep)->ud;
 	struct vrb_ud_conn *ud = conn->ud;
@@ -190,7 +204,7 @@ int vrb_ud_ask(struct vrb_rc_conn *conn, const uint8_t *wire, uint8_t len)
 	attr = way_to(all, name.gid);
 	ud->path = letter_path(all, &attr);
 	ud->qpn = name.qpn;
-	return begin_letter(ud, VRB_UD_ASK, name.key, wire, len);
+	return begin_letter(ud, name.key, letter_new(all, VRB_UD_ASK, wire, len, first));
 }
 
 int vrb_ud_answer(struct vrb_rc_conn *conn, const struct rdma_cm_event *event, const uint8_t *wire,
@@ -203,7 +217,8 @@ int vrb_ud_answer(struct vrb_rc_conn *conn, const struct rdma_cm_event *event, c
 	if (!conn->proof && !ofi_rdm_addr_hint(&conn->peer->addr, &hint))
 		ofi_rdm_addr_set_hint(&conn->peer->addr,
 				      (struct ofi_rdm_addr_hint){ asker->qp_num, asker->qkey });
-	return begin_letter(conn->ud, VRB_UD_ANSWER, asker->qkey, wire, len);
+	return begin_letter(conn->ud, asker->qkey,
+			    letter_new(vrb_ud_of(conn->ud), VRB_UD_ANSWER, wire, len, NULL));
 }
 
 void vrb_ud_decline(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event, const uint8_t *wire,
@@ -306,13 +321,48 @@ void vrb_ud_sender(const struct ofi_rdm_ep *ep, const struct rdma_cm_event *even
 	memcpy(&from->in.sin_addr, gid + 12, sizeof(from->in.sin_addr));
 }
 
+size_t vrb_ud_room(const struct ofi_rdm_ep *ep, uint8_t len)
+{
+	return vrb_rc(ep)->ud->payload - GID - len - MARK;
+}
+
+/*
+ * The status of a request in a letter is the number of bytes that follow its private data: the mark
+ * of the packet, and the packet.
+ */
+size_t vrb_ud_carried(const struct rdma_cm_event *event)
+{
+	return !event->id && event->event == RDMA_CM_EVENT_CONNECT_REQUEST ? (size_t)event->status
+									   : 0;
+}
+
+const uint8_t *vrb_ud_first_in(const struct rdma_cm_event *event, size_t *len, uint32_t *mark)
+{
+	const uint8_t *bytes = event->param.ud.private_data;
+	size_t carried = vrb_ud_carried(event);
+
+	if (carried <= MARK)
+		return NULL;
+	bytes += event->param.ud.private_data_len;
+	memcpy(mark, bytes, MARK);
+	*mark = le32toh(*mark);
+	*len = carried - MARK;
+	return bytes + MARK;
+}
+
+/* Returns the length of a letter without the message that it carries. */
+static size_t words_len(const struct vrb_ud_packet *packet)
+{
+	return packet->kind == VRB_UD_ASK ? packet->len - packet->asked : packet->len;
+}
+
 static struct rdma_cm_event event_new(enum rdma_cm_event_type type, const struct ibv_wc *wc,
 				      const struct vrb_ud_packet *packet, size_t skip)
 {
 	return (struct rdma_cm_event){
 		.event = type,
 		.param.ud = { .private_data = packet->payload + skip,
-			      .private_data_len = (uint8_t)(packet->len - skip),
+			      .private_data_len = (uint8_t)(words_len(packet) - skip),
 			      .qp_num = wc->src_qp,
 			      .qkey = packet->key },
 	};
@@ -341,11 +391,12 @@ static void take_ask(struct vrb_ud *all, const struct ibv_wc *wc, const struct v
 	const struct vrb_ud_packet *packet = &rx->packet;
 	struct rdma_cm_event event;
 
-	if (packet->len < GID || packet->to != all->key || all->requests == VRB_UD_REQUESTS ||
+	if (words_len(packet) < GID || packet->to != all->key || all->requests == VRB_UD_REQUESTS ||
 	    !comes_from(all, rx))
 		return;
 	event = event_new(RDMA_CM_EVENT_CONNECT_REQUEST, wc, packet, GID);
 	event.param.ud.ah_attr = way_to(all, packet->payload);
+	event.status = (int)packet->asked;
 	all->requests += all->calls->asked(all->ep, &event);
 }
 
@@ -393,6 +444,26 @@ static bool has_conn(const struct vrb_ud *all, const struct ibv_wc *wc,
 	       (!conn->ud->heard || conn->ud->to == packet->from);
 }
 
+/* The peer repeats its answer, so it has not seen that the first one has arrived. */
+static void confirm_again(const struct vrb_ud *all, uint32_t number)
+{
+	struct vrb_ud_conn *ud = vrb_rc_conn_find(all->ep, number)->ud;
+
+	ud = ud->heard && !ud->over ? vrb_ud_wake(ud) : NULL;
+	if (ud)
+		vrb_ud_send_bare(ud, VRB_UD_ACK, 0);
+}
+
+void vrb_ud_conn_confirm(struct vrb_rc_conn *conn)
+{
+	struct vrb_ud_conn *ud = conn->ud;
+
+	if (ud->over || ud->broken || ud->ack.first)
+		return;
+	ud->ack.owes = vrb_ud_of(ud)->now;
+	vrb_ud_watch(ud);
+}
+
 static void take_answer(struct vrb_ud *all, const struct ibv_wc *wc,
 			const struct vrb_ud_packet *packet)
 {
@@ -405,7 +476,9 @@ static void take_answer(struct vrb_ud *all, const struct ibv_wc *wc,
 	event = event_new(RDMA_CM_EVENT_ESTABLISHED, wc, packet, GID);
 	if (ud && ud->qpn == wc->src_qp) {
 		end_ask(all, ud, &event);
-	} else if (!has_conn(all, wc, packet)) {
+	} else if (has_conn(all, wc, packet)) {
+		confirm_again(all, packet->to);
+	} else {
 		attr = way_to(all, packet->payload);
 		vrb_ud_refuse_to(all, wc, packet, &attr);
 	}
@@ -453,11 +526,27 @@ void vrb_ud_nobody(struct vrb_ud *all, uint32_t number)
 		vrb_ud_over(conn->ud, FI_ECONNRESET);
 }
 
+void vrb_ud_met_other(const struct vrb_ud *all, const uint8_t *bytes, size_t len)
+{
+	struct vrb_ud_head head;
+
+	if (len < sizeof(head))
+		return;
+	memcpy(&head, bytes, sizeof(head));
+	if (all->key && head.kind == VRB_UD_ASK && le32toh(head.to) == all->key &&
+	    head.version != VRB_UD_VERSION)
+		FI_WARN_SPARSE(
+			&vrb_prov, FI_LOG_EP_CTRL,
+			"connection request dropped: its sender uses version %u of datagrams, this library version %u\n",
+			head.version, VRB_UD_VERSION);
+}
+
 void vrb_ud_met(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx)
 {
 	const struct vrb_ud_packet *packet = &rx->packet;
 
-	if (!all->key || packet->len > UINT8_MAX)
+	if (!all->key || (packet->kind == VRB_UD_ASK && packet->asked > packet->len) ||
+	    words_len(packet) > UINT8_MAX)
 		return;
 	if (packet->kind == VRB_UD_ASK)
 		take_ask(all, wc, rx);

@@ -68,6 +68,17 @@ static struct vrb_rdm_rx *take_recv(struct vrb_ud *all)
 						: all->recvs[all->recv_tail++ & all->message_mask];
 }
 
+struct vrb_rdm_rx *vrb_ud_recv_take(struct ofi_rdm_ep *ep, size_t len)
+{
+	const struct vrb_ud *all = vrb_rc(ep)->ud;
+
+	/* Messages that wait for a buffer came first. */
+	if (!TAILQ_EMPTY(&all->stalled) || all->recv_tail == all->recv_head ||
+	    len > all->recvs[all->recv_tail & all->message_mask]->sge.length)
+		return NULL;
+	return take_recv(vrb_rc(ep)->ud);
+}
+
 /* Returns true if the packet has to wait, mostly for a buffer. */
 static bool must_wait(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 {
@@ -403,12 +414,17 @@ static uint32_t time_on_wire(const struct vrb_ud_conn *ud, const struct ofi_rdm_
 	return news->rtt > waits ? (uint32_t)(news->rtt - waits) : 1;
 }
 
-/* The peer knows the connection: it will not ask again. */
-static void take_first(struct vrb_ud_conn *ud)
+/*
+ * The peer knows the connection: it will not ask again. Of messages, the connection's owner learns
+ * by itself.
+ */
+static void take_first(struct vrb_ud_conn *ud, enum vrb_ud_kind kind)
 {
 	vrb_ud_of(ud)->fresh--;
 	ud->used = true;
 	vrb_ud_letter_free(ud);
+	if (kind != VRB_UD_SEND && kind != VRB_UD_END)
+		vrb_ud_of(ud)->calls->met(ud->conn);
 }
 
 static void note_handled(struct vrb_ud_conn *ud, uint32_t next)
@@ -432,7 +448,7 @@ static bool take_packet(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
 	if (!ofi_rdm_ack_take(&ud->ack, &rx->packet.words, all->now, &news))
 		return false;
 	if (!ud->used)
-		take_first(ud);
+		take_first(ud, rx->packet.kind);
 	if (vrb_ud_tells_handled(ud))
 		note_handled(ud, rx->packet.words.next);
 	if (news.needless)
@@ -495,10 +511,15 @@ void vrb_ud_arrived(struct vrb_ud *all, const struct ibv_wc *wc)
 {
 	struct vrb_ud_rx *rx = (struct vrb_ud_rx *)(uintptr_t)wc->wr_id;
 	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr + all->grh;
+	bool stays = false;
 
 	all->kept++;
-	if (wc->status != IBV_WC_SUCCESS || wc->byte_len <= all->grh ||
-	    !vrb_ud_parse(bytes, wc->byte_len - all->grh, &rx->packet) ||
-	    !take_arrived(all, wc, rx))
+	if (wc->status == IBV_WC_SUCCESS && wc->byte_len > all->grh) {
+		if (vrb_ud_parse(bytes, wc->byte_len - all->grh, &rx->packet))
+			stays = take_arrived(all, wc, rx);
+		else
+			vrb_ud_met_other(all, bytes, wc->byte_len - all->grh);
+	}
+	if (!stays)
 		rx_put(all, rx);
 }

@@ -16,7 +16,7 @@
 #include <string.h>
 #include "prov/rdm/ack.h"
 
-enum { VRB_UD_VERSION = 1 };
+enum { VRB_UD_VERSION = 2 };
 
 enum vrb_ud_kind {
 	/* These have no sequence number. */
@@ -24,7 +24,9 @@ enum vrb_ud_kind {
 	VRB_UD_END, /* the sender has no such connection any more; id: enum vrb_ud_reason */
 	/*
 	 * Letters make a connection to a queue pair that is known by name. The payload of ASK and
-	 * ANSWER is the sender's GID and private data, that of DECLINE private data.
+	 * ANSWER is the sender's GID and private data, that of DECLINE private data. The last
+	 * `asked` bytes of an ASK may be a mark of 4 bytes and the packet of a message. The mark is
+	 * the number of the sender's end in the first request that carried the message.
 	 */
 	VRB_UD_ASK,	/* to: the key in the receiver's name; key: that in the sender's */
 	VRB_UD_ANSWER,	/* the request is accepted; key: the receiver's */
@@ -202,9 +204,11 @@ struct vrb_ud_words {
 	uint32_t qpn;	 /* queue pair number of the sender */
 	/* The sender's device reads what peers permit, and theirs may read what it permits. */
 	bool reads;
+	/* The mark of the last message that the receiver's requests have delivered here, or 0. */
+	uint32_t delivered;
 };
 
-enum { VRB_UD_WORDS = 16 };
+enum { VRB_UD_WORDS = 20 };
 
 /* Above the queue pair number. */
 #define VRB_UD_WORD_READS (1u << 31)
@@ -213,14 +217,15 @@ static inline void vrb_ud_words_build(uint8_t *bytes, const struct vrb_ud_words 
 {
 	const uint32_t raw[] = { htole32(VRB_UD_VERSION), htole32(words->number),
 				 htole32(words->first),
-				 htole32(words->qpn | (words->reads ? VRB_UD_WORD_READS : 0)) };
+				 htole32(words->qpn | (words->reads ? VRB_UD_WORD_READS : 0)),
+				 htole32(words->delivered) };
 
 	memcpy(bytes, raw, VRB_UD_WORDS);
 }
 
 static inline bool vrb_ud_words_parse(const uint8_t *bytes, size_t len, struct vrb_ud_words *words)
 {
-	uint32_t raw[4];
+	uint32_t raw[5];
 
 	if (len < VRB_UD_WORDS)
 		return false;
@@ -230,6 +235,7 @@ static inline bool vrb_ud_words_parse(const uint8_t *bytes, size_t len, struct v
 		.first = le32toh(raw[2]),
 		.qpn = le32toh(raw[3]) & ~VRB_UD_WORD_READS,
 		.reads = le32toh(raw[3]) & VRB_UD_WORD_READS,
+		.delivered = le32toh(raw[4]),
 	};
 	return le32toh(raw[0]) == VRB_UD_VERSION && words->number && words->qpn <= 0xffffff;
 }

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The message that travels in a request for a connection. */
+#include "conn_first.h"
+
+#include <string.h>
+#include "prov/rdm/av.h"
+#include "prov/rdm/peer.h"
+#include "progress.h"
+#include "proof.h"
+
+void vrb_rdm_first_put(struct vrb_rc_conn *conn, uint8_t len, struct vrb_ud_first *first)
+{
+	struct vrb_rc_peer *rc = vrb_rc_peer(conn->peer);
+	bool again = false;
+
+	first->len = 0;
+	if (conn->proof || !rc->policy.order)
+		return;
+	first->len = ofi_rdm_proto_first(&conn->peer->proto, first->bytes,
+					 vrb_ud_room(conn->ep, len), &again);
+	if (first->len && (!again || !rc->doubt))
+		rc->doubt = conn->qp_num;
+	first->mark = rc->doubt;
+}
+
+/* Returns true if the request comes from the queue pair that the address vector names. */
+static bool is_named(const struct vrb_rc_conn *conn, const struct rdma_ud_param *asker)
+{
+	const struct ofi_rdm_ep *ep = conn->ep;
+	fi_addr_t at = ofi_rdm_av_find(ep->av, &conn->peer->addr);
+	struct ofi_rdm_addr_hint hint;
+	struct ofi_rdm_addr addr;
+
+	if (at == FI_ADDR_NOTAVAIL || !ofi_rdm_av_get(ep->av, at, &addr))
+		return false;
+	return ofi_rdm_addr_is_qp(&addr) || (ofi_rdm_addr_hint(&addr, &hint) &&
+					     hint.qpn == asker->qp_num && hint.key == asker->qkey);
+}
+
+static bool deliver(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t len)
+{
+	struct vrb_rdm_rx_ring *ring = &vrb_rc(conn->ep)->rx;
+	bool kept, done;
+
+	done = ofi_rdm_proto_take_first(&conn->peer->proto, &rx->in,
+					(const void *)(uintptr_t)rx->sge.addr, len, &kept);
+	if (!kept)
+		vrb_rdm_rx_put(ring, rx);
+	if (--ring->above < 0)
+		vrb_rdm_refill(conn->ep);
+	return done;
+}
+
+void vrb_rdm_first_take(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
+{
+	struct vrb_rc_peer *rc = vrb_rc_peer(conn->peer);
+	const uint8_t *bytes;
+	struct vrb_rdm_rx *rx;
+	uint32_t mark;
+	size_t len;
+
+	bytes = vrb_ud_first_in(event, &len, &mark);
+	if (!bytes || mark == rc->delivered || conn->proof || conn->mirror ||
+	    !is_named(conn, &event->param.ud))
+		return;
+	rx = vrb_ud_recv_take(conn->ep, len);
+	if (!rx)
+		return;
+	memcpy((void *)(uintptr_t)rx->sge.addr, bytes, len);
+	if (deliver(conn, rx, len))
+		rc->delivered = mark;
+}
+
+void vrb_rdm_first_end(struct vrb_rc_conn *conn)
+{
+	struct vrb_rc_peer *rc = vrb_rc_peer(conn->peer);
+
+	if (!rc->doubt)
+		return;
+	ofi_rdm_proto_first_ends(&conn->peer->proto, vrb_ud_delivered(conn) == rc->doubt);
+	rc->doubt = 0;
+}
