@@ -52,11 +52,18 @@ static void put(struct ofi_index *index, struct ofi_index_keys keys, uint32_t nu
 	index->slots[slot] = number;
 }
 
-/* Without randomness the seed stays 0, which only makes collisions easier to choose. */
-static void take_seed(struct ofi_index *index)
+/*
+ * The seeds of all indexes come from one random number of the process. Without randomness it stays
+ * 0, which only makes collisions easier to choose.
+ */
+static uint64_t new_seed(void)
 {
-	if (getrandom(&index->seed, sizeof(index->seed), GRND_NONBLOCK) != sizeof(index->seed))
-		index->seed = 0;
+	static uint64_t secret, count;
+	uint64_t drawn = __atomic_load_n(&secret, __ATOMIC_RELAXED);
+
+	if (!drawn && getrandom(&drawn, sizeof(drawn), GRND_NONBLOCK) == sizeof(drawn))
+		__atomic_store_n(&secret, drawn, __ATOMIC_RELAXED);
+	return ofi_index_mix(drawn, __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED));
 }
 
 static bool grow(struct ofi_index *index, struct ofi_index_keys keys)
@@ -72,7 +79,7 @@ static bool grow(struct ofi_index *index, struct ofi_index_keys keys)
 	memset(index->slots, 0xff, slots * sizeof(*index->slots));
 	index->mask = slots - 1;
 	if (!old.slots)
-		take_seed(index);
+		index->seed = new_seed();
 	for (i = 0; old.slots && i <= old.mask; i++)
 		if (old.slots[i] != OFI_INDEX_NONE)
 			put(index, keys, old.slots[i]);

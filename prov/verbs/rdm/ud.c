@@ -341,18 +341,30 @@ void vrb_ud_close(struct ofi_rdm_ep *ep)
 	free(all);
 }
 
+bool vrb_ud_random(struct vrb_ud *all, uint32_t *random)
+{
+	if (!all->random_left) {
+		if (getrandom(all->random, sizeof(all->random), 0) != sizeof(all->random))
+			return false;
+		all->random_left = VRB_UD_RANDOM;
+	}
+	*random = all->random[--all->random_left];
+	all->random[all->random_left] = 0;
+	return true;
+}
+
 /* Returns false if there are no random bytes. */
 static bool draw_number(struct vrb_rc_conn *conn, uint32_t *first)
 {
-	uint32_t random[2];
+	struct vrb_ud *all = vrb_rc(conn->ep)->ud;
+	uint32_t number;
 
 	do {
-		if (getrandom(random, sizeof(random), 0) != sizeof(random))
+		if (!vrb_ud_random(all, &number))
 			return false;
-	} while (!random[0] || random[0] == VRB_RDM_NO_QP || vrb_rc_conn_find(conn->ep, random[0]));
-	conn->qp_num = random[0];
-	*first = random[1];
-	return true;
+	} while (!number || number == VRB_RDM_NO_QP || vrb_rc_conn_find(conn->ep, number));
+	conn->qp_num = number;
+	return vrb_ud_random(all, first);
 }
 
 int vrb_ud_conn_open(struct vrb_rc_conn *conn)
@@ -549,7 +561,9 @@ int vrb_ud_hear(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 	ud->direct = words.reads && vrb_rdm_conn_reads(conn->ep);
 	ud->delivered = words.delivered;
 	ud->heard = true;
-	vrb_ud_know(ud);
+	/* Only requests are looked for by the end that sends them. */
+	if (event->event != RDMA_CM_EVENT_ESTABLISHED)
+		vrb_ud_know(ud);
 	ofi_rdm_seq_begin(&ud->in, 1, words.first);
 	/* An answer that is repeated until it arrives is as good as a packet. */
 	if (!event->id && event->event == RDMA_CM_EVENT_ESTABLISHED && !ud->used) {

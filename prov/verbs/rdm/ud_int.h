@@ -50,6 +50,7 @@ enum {
 	VRB_UD_RC_BUCKETS = 1024,
 	VRB_UD_RC_KEEP_US = 500000, /* a connection keeps its queue pair for so long at least */
 	VRB_UD_RESERVE = 32,	    /* of the device's send queue, for packets without a number */
+	VRB_UD_RANDOM = 32,	    /* random numbers that are drawn at once */
 	VRB_UD_RING = OFI_RDM_WIRE_WINDOW,
 };
 
@@ -276,9 +277,11 @@ struct vrb_ud {
 	uint32_t rq_depth;	  /* of its receive queue, VRB_UD_RQ at most */
 	uint32_t kept;		  /* receives that are not posted, but for the last ones */
 	uint32_t key;		  /* of the name of the queue pair; 0: it has none */
-	uint32_t requests;	  /* that have arrived and wait to be handled */
-	uint32_t payload;	  /* bytes of a packet behind the longest header */
-	uint32_t inline_max;	  /* packets up to this length are posted inline */
+	uint32_t random_left;	  /* of `random`, which are drawn together */
+	uint32_t random[VRB_UD_RANDOM];
+	uint32_t requests;   /* that have arrived and wait to be handled */
+	uint32_t payload;    /* bytes of a packet behind the longest header */
+	uint32_t inline_max; /* packets up to this length are posted inline */
 
 	/* The packets in the device's send queue; NULL stands for one that was posted inline. */
 	struct vrb_ud_tx *sq[VRB_UD_SQ];
@@ -422,6 +425,8 @@ static inline bool vrb_ud_is_handled(const struct vrb_ud_conn *ud)
 }
 
 uint64_t vrb_ud_clock(void);
+/* Returns false if there are no random numbers. */
+bool vrb_ud_random(struct vrb_ud *all, uint32_t *random);
 
 /* The device's send queue (ud_sq.c). */
 /* Returns a packet that is not sent yet, NULL when out of memory. */

@@ -16,7 +16,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "prov/rdm/peer.h"
@@ -55,7 +54,7 @@ static bool is_hinted(const struct vrb_ud *all)
 int vrb_ud_draw_key(struct vrb_ud *all)
 {
 	while (!all->key) {
-		if (getrandom(&all->key, sizeof(all->key), 0) != sizeof(all->key))
+		if (!vrb_ud_random(all, &all->key))
 			return -FI_EIO;
 		/* The topmost bit of a Q_Key means something else. */
 		all->key &= INT32_MAX;
