@@ -15,7 +15,7 @@ enum { MESSAGES = 120, LARGEST = 100000, WINDOW = 8, TAG = 2 };
 static uint8_t outs[MESSAGES][LARGEST], ins[MESSAGES][LARGEST];
 static const char *network;
 
-static void shape(const char *how)
+void lossy_shape(const char *how)
 {
 	char command[160];
 
@@ -72,7 +72,7 @@ static void part(struct node *node, fi_addr_t to)
 	char word[2];
 	unsigned int i;
 
-	shape(NULL);
+	lossy_shape(NULL);
 	for (i = 0; i < 2; i++) {
 		node_trecv(node, &word[i], 1, TAG + 1 + i, NULL);
 		node_tsend(node, "a", 1, to, TAG + 1 + i);
@@ -88,7 +88,7 @@ static void run(void)
 	unsigned int i;
 	fi_addr_t to;
 
-	shape(network);
+	lossy_shape(network);
 	node_open(&node, SERVICE);
 	peer.sin_port = node.name.in.sin_port;
 	EQUAL(inet_pton(AF_INET, need_env("WEFT_PEER_ADDRS"), &peer.sin_addr), 1);

@@ -6,7 +6,9 @@
 #ifndef RDM_LOSSY_H
 #define RDM_LOSSY_H
 
-/* `how` is the network's behavior for netem, see tc-netem(8). Returns the exit status. */
+/* `how` is the network's behavior for netem, see tc-netem(8); NULL: it is good again. */
+void lossy_shape(const char *how);
+/* Returns the exit status. */
 int lossy_run(const char *how);
 
 #endif
