@@ -5,10 +5,11 @@
 #include "unit.h"
 #include <stdlib.h>
 #include <string.h>
-#include "prov/rdm/av.h"
-#include "prov/verbs/rdm/conn_data.h"
-#include "prov/verbs/rdm/rc.h"
 #include "prov/rdm/peer.h"
+
+/* What the file calls of the address vector. */
+#define ofi_rdm_av_find fake_av_find
+#include "prov/verbs/rdm/peer.c"
 
 enum { NAMES = 5000 };
 
@@ -20,6 +21,15 @@ static const struct ofi_rdm_xport_ops xport = {
 	.peer_met = vrb_rc_peer_met,
 	.peer_is_gone = vrb_rc_peer_is_gone,
 };
+
+static bool has_all;
+
+fi_addr_t ofi_rdm_av_find(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr)
+{
+	(void)av;
+	(void)addr;
+	return has_all ? 0 : FI_ADDR_NOTAVAIL;
+}
 
 static struct ofi_rdm_peer *at_of(struct ofi_rdm_ep *ep, unsigned int port)
 {
@@ -100,6 +110,24 @@ static void what_is_left_keeps_the_name(void **state)
 	peer->addrs = true;
 	ofi_rdm_peer_leave(peer);
 	assert_ptr_equal(at(200), peer);
+}
+
+/* Its request may come again with the message that was delivered. */
+static void whose_request_has_delivered_is_kept(void **state)
+{
+	struct ofi_rdm_peer *peer = at(1);
+
+	(void)state;
+	has_all = true;
+	vrb_rc_peer(peer)->delivered = 7;
+	ofi_rdm_peer_leave(peer);
+	assert_false(peer->unused);
+	assert_ptr_equal(at(1), peer);
+	has_all = false;
+	ofi_rdm_peer_leave(peer);
+	assert_true(peer->unused);
+	peer = at(1);
+	assert_int_equal(vrb_rc_peer(peer)->delivered, 0);
 }
 
 static void forget(struct ofi_rdm_peer *peer, fi_addr_t fi_addr)
@@ -260,6 +288,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(names_of_the_gone_are_not_kept, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_left_keeps_the_name, begin, end),
+		cmocka_unit_test_setup_teardown(whose_request_has_delivered_is_kept, begin, end),
 		cmocka_unit_test_setup_teardown(who_asks_is_on_the_same_link, begin, end),
 		cmocka_unit_test_setup_teardown(who_is_removed_is_not_kept, begin, end),
 		cmocka_unit_test_setup_teardown(who_is_awaited_keeps_its_number, begin, end),

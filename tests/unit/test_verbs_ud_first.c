@@ -175,6 +175,36 @@ static void both_ends_say_what_was_delivered(void **state)
 	assert_int_equal(vrb_ud_delivered(&passive->rc), 5);
 }
 
+/* Neither letters nor private data of another version are taken for this one's. */
+static void another_version_is_recognized(void **state)
+{
+	struct vrb_ud_packet packet = { .kind = VRB_UD_ASK, .to = ud_nodes[1].rc.ud->key };
+	uint8_t bytes[VRB_UD_HEAD_MAX + 50] __attribute__((aligned(8))) = { 0 };
+	uint8_t wire[UINT8_MAX];
+	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_CONNECT_REQUEST,
+				       .param.ud.private_data = wire };
+
+	(void)state;
+	event.param.ud.private_data_len = words_of(active, wire);
+	assert_false(vrb_ud_is_other(&event));
+	wire[2]--;
+	assert_true(vrb_ud_is_other(&event));
+	assert_int_equal(vrb_ud_number_in(&event), 0);
+	event.param.ud.private_data_len = 5;
+	assert_false(vrb_ud_is_other(&event));
+	event.param.ud.private_data_len = 0;
+	assert_false(vrb_ud_is_other(&event));
+	vrb_ud_build(bytes, &packet);
+	bytes[0] = VRB_UD_VERSION - 1;
+	ud_net_inject(2, UD_QPN + 2, 1, bytes, sizeof(bytes));
+	watch(1);
+	assert_int_equal(asks, 0);
+	bytes[0] = VRB_UD_VERSION;
+	ud_net_inject(2, UD_QPN + 2, 1, bytes, sizeof(bytes));
+	watch(1);
+	assert_int_equal(asks, 1);
+}
+
 static void a_buffer_is_taken(void **state)
 {
 	struct vrb_ud *all = ud_nodes[1].rc.ud;
@@ -270,6 +300,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_request_has_room, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_carried_is_checked, begin, end),
 		cmocka_unit_test_setup_teardown(both_ends_say_what_was_delivered, begin, end),
+		cmocka_unit_test_setup_teardown(another_version_is_recognized, begin, end),
 		cmocka_unit_test_setup_teardown(a_buffer_is_taken, begin, end),
 		cmocka_unit_test_setup_teardown(an_answer_is_confirmed_in_the_next_poll, begin,
 						end),

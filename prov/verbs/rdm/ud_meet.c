@@ -349,7 +349,10 @@ const uint8_t *vrb_ud_first_in(const struct rdma_cm_event *event, size_t *len, u
 	return bytes + MARK;
 }
 
-/* Returns the length of a letter without the message that it carries. */
+/*
+ * Returns the length of a letter without the message that it carries. It is above that of any
+ * letter if the message is longer than the packet.
+ */
 static size_t words_len(const struct vrb_ud_packet *packet)
 {
 	return packet->kind == VRB_UD_ASK ? packet->len - packet->asked : packet->len;
@@ -544,8 +547,7 @@ void vrb_ud_met(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud
 {
 	const struct vrb_ud_packet *packet = &rx->packet;
 
-	if (!all->key || (packet->kind == VRB_UD_ASK && packet->asked > packet->len) ||
-	    words_len(packet) > UINT8_MAX)
+	if (!all->key || words_len(packet) > UINT8_MAX)
 		return;
 	if (packet->kind == VRB_UD_ASK)
 		take_ask(all, wc, rx);
