@@ -155,8 +155,10 @@ static void pass(uint64_t us)
 /* Letters come from an address of the peer, with the key of the name that they ask. */
 static void aim_letter(struct vrb_ud_head *head, struct vrb_ud_place *place, uint8_t *payload)
 {
+	uint32_t carried = le32toh(place->len) % 400;
+
 	head->to = htole32(KEY);
-	place->len = htole32(le32toh(place->len) % 400);
+	place->len = htole32(carried ? carried : 100);
 	memcpy(payload, ud_nodes[1].rc.ud->port.gid.raw, sizeof(union ibv_gid));
 }
 
