@@ -6,6 +6,7 @@
 #include "unit.h"
 
 #include <rdma/fi_errno.h>
+#include "prov/verbs/rdm/ud_rc.h"
 #include "ud_flows.h"
 
 static const struct ud_net_params calm = { .grows = 7 };

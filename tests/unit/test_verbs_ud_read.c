@@ -337,6 +337,7 @@ static void data_for_a_read_of_the_device_are_refused(void **state)
 	struct vrb_ud_packet packet = { .kind = VRB_UD_DATA,
 					.to = active->rc.qp_num,
 					.from = passive->rc.qp_num,
+					.words = { .next = active->rc.ud->ack.out.next },
 					.payload = other,
 					.len = 10 };
 	uint8_t bytes[VRB_UD_HEAD_MAX + 10] __attribute__((aligned(8)));

@@ -580,25 +580,6 @@ uint64_t ud_net_next(void)
 	return next > net.now ? next - net.now : 1;
 }
 
-bool ud_net_poll(unsigned int at, struct ibv_wc *wc)
-{
-	return ibv_poll_cq(ud_nodes[at].rc.poll_cq, 1, wc) == 1;
-}
-
-void ud_net_watch(uint64_t us, unsigned int counts[IBV_WC_GENERAL_ERR])
-{
-	uint64_t passed;
-	unsigned int i;
-	struct ibv_wc wc;
-
-	for (passed = 0; passed < us; passed += 200) {
-		ud_net_pass(200);
-		for (i = 0; i < UD_NODES; i++)
-			while (ud_net_poll(i, &wc))
-				counts[wc.status]++;
-	}
-}
-
 void ud_net_inject(unsigned int from, uint32_t qpn, unsigned int to, const void *bytes, size_t len)
 {
 	struct packet packet = { .from = from, .to = to, .qpn = qpn, .len = len };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connections between endpoints of the fake network. */
+/* Connections between endpoints of the fake network, and their completions. */
 #include "ud_net.h"
 
 #include <stdlib.h>
@@ -89,4 +89,23 @@ int ud_net_post(struct ud_conn *conn, enum ibv_wr_opcode opcode, void *buf, uint
 	};
 
 	return ibv_post_send(conn->rc.sq, &wr, &bad);
+}
+
+bool ud_net_poll(unsigned int at, struct ibv_wc *wc)
+{
+	return ibv_poll_cq(ud_nodes[at].rc.poll_cq, 1, wc) == 1;
+}
+
+void ud_net_watch(uint64_t us, unsigned int counts[IBV_WC_GENERAL_ERR])
+{
+	uint64_t passed;
+	unsigned int i;
+	struct ibv_wc wc;
+
+	for (passed = 0; passed < us; passed += 200) {
+		ud_net_pass(200);
+		for (i = 0; i < UD_NODES; i++)
+			while (ud_net_poll(i, &wc))
+				counts[wc.status]++;
+	}
 }

@@ -18,6 +18,7 @@
 #include <ofi/addr.h>
 #include "prov/verbs/provider/prov.h"
 #include "ud_int.h"
+#include "ud_rc.h"
 
 #define HALF_US 250000	/* after which what was posted counts half */
 #define LOOK_US 10000	/* between looks for a connection that is used less */

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include "ud_int.h"
+#include "ud_rc.h"
 
 static void done_soon(struct vrb_ud_conn *ud)
 {

@@ -241,63 +241,9 @@ void vrb_ud_decline(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event, co
 		vrb_ud_put_bare(all, &way, &packet);
 }
 
-static const void *end_of(const void *ep, uint32_t number)
-{
-	return &vrb_rc_conn_find((struct ofi_rdm_ep *)(uintptr_t)ep, number)->ud->end;
-}
-
-static uint64_t end_hash(const void *a, uint64_t seed)
-{
-	const struct vrb_ud_end *end = a;
-
-	return ofi_index_mix(seed, (uint64_t)end->number << 32 | end->qpn);
-}
-
-static int end_compare(const void *a, const void *b)
-{
-	return memcmp(a, b, sizeof(struct vrb_ud_end));
-}
-
-static struct ofi_index_keys ends_of(const struct vrb_ud *all)
-{
-	return (struct ofi_index_keys){
-		.owner = all->ep,
-		.key_of = end_of,
-		.hash = end_hash,
-		.compare = end_compare,
-	};
-}
-
-/* Without memory a repeated request counts as another one. So does one that a liar repeats. */
-void vrb_ud_know(struct vrb_ud_conn *ud)
-{
-	struct vrb_ud *all = vrb_ud_of(ud);
-
-	if (ofi_index_find(&all->by_end, ends_of(all), &ud->end) == OFI_INDEX_NONE)
-		ofi_index_add(&all->by_end, ends_of(all), ud->conn->qp_num);
-}
-
-void vrb_ud_unknow(struct vrb_ud_conn *ud)
-{
-	struct vrb_ud *all = vrb_ud_of(ud);
-
-	if (ud->heard)
-		ofi_index_remove(&all->by_end, ends_of(all), ud->conn->qp_num);
-}
-
-static struct vrb_rc_conn *conn_of(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)
-{
-	const struct vrb_ud *all = vrb_rc(ep)->ud;
-	struct vrb_ud_end end = { vrb_ud_number_in(event), event->param.ud.qp_num };
-	uint32_t number = all ? ofi_index_find(&all->by_end, ends_of(all), &end) : OFI_INDEX_NONE;
-	struct vrb_rc_conn *conn = number == OFI_INDEX_NONE ? NULL : vrb_rc_conn_find(ep, number);
-
-	return conn && conn->state < VRB_RC_CONN_ENDED ? conn : NULL;
-}
-
 bool vrb_ud_was_asked(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)
 {
-	struct vrb_rc_conn *conn = conn_of(ep, event);
+	struct vrb_rc_conn *conn = vrb_ud_known(ep, event);
 
 	if (vrb_rc(ep)->ud)
 		vrb_rc(ep)->ud->requests--;

@@ -7,6 +7,7 @@
 #include <rdma/fi_errno.h>
 #include "src/ds/compiler.h"
 #include "ud_int.h"
+#include "ud_rc.h"
 
 #define ROUNDS	128 /* of batches in one call: packets that are dropped may never end */
 #define TICK_MS 100 /* peers learn from polls that this process is alive */

@@ -25,6 +25,7 @@
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/queue/qp.h"
 #include "ud_int.h"
+#include "ud_rc.h"
 
 #define WORTH	    (256u << 10) /* at which a connection gets a queue pair */
 #define WORTH_SEND  4096u	 /* of a message, besides its length */

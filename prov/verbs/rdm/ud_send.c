@@ -10,6 +10,7 @@
 #include "prov/verbs/dgram/ud_name.h"
 #include "prov/verbs/provider/mr_table.h"
 #include "ud_int.h"
+#include "ud_rc.h"
 #include "ud_sge.h"
 
 #define WAKE_US 20000

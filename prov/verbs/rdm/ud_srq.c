@@ -10,6 +10,7 @@
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 #include "ud_int.h"
+#include "ud_rc.h"
 
 int vrb_ud_rc_failed(const char *what, int err)
 {

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the ends of a connection on unreliable datagrams say about themselves as they connect. */
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "prov/verbs/cm/cm_wire.h"
+#include "ud_int.h"
+
+uint8_t vrb_ud_say(const struct vrb_rc_conn *conn, uint8_t *wire, uint8_t len)
+{
+	const struct vrb_ud_words words = { .number = conn->qp_num,
+					    .first = conn->ud->first,
+					    .qpn = vrb_rc(conn->ep)->ud->qp->qp_num,
+					    .reads = vrb_rdm_conn_reads(conn->ep),
+					    .delivered = vrb_rc_peer(conn->peer)->delivered };
+
+	vrb_ud_words_build(wire + len, &words);
+	return (uint8_t)(len + VRB_UD_WORDS);
+}
+
+static bool words_in(const struct rdma_cm_event *event, struct vrb_ud_words *words)
+{
+	const struct rdma_ud_param *ud = &event->param.ud;
+	const uint8_t *data;
+	size_t len;
+
+	data = vrb_cm_unpack(ud->private_data, ud->private_data_len, &len);
+	return data && vrb_ud_words_parse(data + len, ud->private_data_len - 1 - len, words);
+}
+
+bool vrb_ud_is_other(const struct rdma_cm_event *event)
+{
+	const struct rdma_ud_param *ud = &event->param.ud;
+	uint32_t version;
+	const uint8_t *data;
+	size_t len;
+
+	data = vrb_cm_unpack(ud->private_data, ud->private_data_len, &len);
+	if (!data || ud->private_data_len - 1 - len < sizeof(version))
+		return false;
+	memcpy(&version, data + len, sizeof(version));
+	return le32toh(version) != VRB_UD_VERSION;
+}
+
+uint32_t vrb_ud_number_in(const struct rdma_cm_event *event)
+{
+	struct vrb_ud_words words;
+
+	return words_in(event, &words) ? words.number : 0;
+}
+
+static const void *end_of(const void *ep, uint32_t number)
+{
+	return &vrb_rc_conn_find((struct ofi_rdm_ep *)(uintptr_t)ep, number)->ud->end;
+}
+
+static uint64_t end_hash(const void *a, uint64_t seed)
+{
+	const struct vrb_ud_end *end = a;
+
+	return ofi_index_mix(seed, (uint64_t)end->number << 32 | end->qpn);
+}
+
+static int end_compare(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct vrb_ud_end));
+}
+
+static struct ofi_index_keys ends_of(const struct vrb_ud *all)
+{
+	return (struct ofi_index_keys){
+		.owner = all->ep,
+		.key_of = end_of,
+		.hash = end_hash,
+		.compare = end_compare,
+	};
+}
+
+/* Without memory a repeated request counts as another one. So does one that a liar repeats. */
+static void conn_know(struct vrb_ud_conn *ud)
+{
+	struct vrb_ud *all = vrb_ud_of(ud);
+
+	if (ofi_index_find(&all->by_end, ends_of(all), &ud->end) == OFI_INDEX_NONE)
+		ofi_index_add(&all->by_end, ends_of(all), ud->conn->qp_num);
+}
+
+void vrb_ud_unknow(struct vrb_ud_conn *ud)
+{
+	struct vrb_ud *all = vrb_ud_of(ud);
+
+	if (ud->heard)
+		ofi_index_remove(&all->by_end, ends_of(all), ud->conn->qp_num);
+}
+
+struct vrb_rc_conn *vrb_ud_known(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)
+{
+	const struct vrb_ud *all = vrb_rc(ep)->ud;
+	struct vrb_ud_end end = { vrb_ud_number_in(event), event->param.ud.qp_num };
+	uint32_t number = all ? ofi_index_find(&all->by_end, ends_of(all), &end) : OFI_INDEX_NONE;
+	struct vrb_rc_conn *conn = number == OFI_INDEX_NONE ? NULL : vrb_rc_conn_find(ep, number);
+
+	return conn && conn->state < VRB_RC_CONN_ENDED ? conn : NULL;
+}
+
+int vrb_ud_hear(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
+{
+	struct vrb_ud *all = vrb_rc(conn->ep)->ud;
+	struct vrb_ud_conn *ud = conn->ud;
+	struct vrb_ud_words words;
+
+	if (!words_in(event, &words))
+		return -FI_EPROTO;
+	vrb_ud_unknow(ud);
+	ud->to = words.number;
+	ud->qpn = words.qpn;
+	ud->direct = words.reads && vrb_rdm_conn_reads(conn->ep);
+	ud->delivered = words.delivered;
+	ud->heard = true;
+	/* Only requests are looked for by the end that sends them. */
+	if (event->event != RDMA_CM_EVENT_ESTABLISHED)
+		conn_know(ud);
+	ofi_rdm_seq_begin(&ud->in, 1, words.first);
+	/* An answer that is repeated until it arrives is as good as a packet. */
+	if (!event->id && event->event == RDMA_CM_EVENT_ESTABLISHED && !ud->used) {
+		ud->used = true;
+		all->fresh--;
+	}
+	/* Whoever names another queue pair than it sends from is not who it says. */
+	if (!event->id && event->param.ud.qp_num != words.qpn)
+		return -FI_EPROTO;
+	if (event->id && event->event != RDMA_CM_EVENT_ESTABLISHED)
+		return 0;
+	/* The connection manager says more about a path than a letter. */
+	if (!event->id)
+		ud->path = vrb_ud_path_to(all, event->param.ud.ah_attr.grh.dgid.raw);
+	if (!ud->path)
+		ud->path = vrb_ud_path_get(all, &event->param.ud.ah_attr);
+	return ud->path ? 0 : -FI_ENOMEM;
+}
+
+uint32_t vrb_ud_delivered(const struct vrb_rc_conn *conn)
+{
+	return conn->ud ? conn->ud->delivered : 0;
+}
+
+/* Service ID resolution has one reply, which accepts or, with a status above 0, refuses. */
+enum rdma_cm_event_type vrb_ud_event(const struct rdma_cm_event *event)
+{
+	if (event->event == RDMA_CM_EVENT_ESTABLISHED)
+		return RDMA_CM_EVENT_CONNECT_RESPONSE;
+	if (event->event == RDMA_CM_EVENT_UNREACHABLE && event->status > 0)
+		return RDMA_CM_EVENT_REJECTED;
+	return event->event;
+}
+
+bool vrb_ud_is_last(const struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
+{
+	return conn->ud && event->event == RDMA_CM_EVENT_ESTABLISHED;
+}
