@@ -53,6 +53,8 @@ struct ofi_rdm_ack_words {
 	uint32_t echo;	  /* the newest transmission that has arrived; 0 for none */
 	uint64_t early;	  /* bit i: next + i has arrived */
 	uint16_t doubles; /* number of duplicates, modulo 65536 */
+	/* The last packets before `next` that the receiver has not handled yet; not used here. */
+	uint8_t stalled;
 };
 
 /* In the buffer of a packet from ofi_rdm_ack_sent() until it is acknowledged. */

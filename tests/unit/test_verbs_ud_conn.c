@@ -9,7 +9,6 @@
 #include <rdma/fi_errno.h>
 #include "prov/verbs/rdm/arrive.h"
 #include "ud_net.h"
-#include "ud_net_int.h"
 
 static const struct ud_net_params calm;
 
@@ -514,53 +513,9 @@ static void early_packets_leave_receives(void **state)
 	assert_int_equal(passive->endings, 0);
 }
 
-/* A process that was away finds a full CQ: the acknowledgment is somewhere in it. */
-static void what_has_arrived_comes_before_timers(void **state)
-{
-	const struct vrb_ud_packet other = { .kind = VRB_UD_ACK, .from = 5 };
-	unsigned int i, counts[IBV_WC_GENERAL_ERR] = { 0 };
-	struct ibv_wc wc;
-
-	(void)state;
-	exchange();
-	send_one(active);
-	for (i = 0; i < 40; i++)
-		inject(&other);
-	ud_net_pass(100);
-	assert_true(ud_net_poll(1, &wc));
-	ud_net_repost(1, vrb_rdm_rx_of(&wc));
-	ud_net_pass(500000);
-	assert_true(ud_net_poll(0, &wc));
-	ud_net_watch(1000, counts);
-	assert_int_equal(passive->rc.ud->ack.doubles, 0);
-}
-
-/* All that waited while the process was away has waited because of that, not in the network. */
-static void all_of_a_full_cq_has_waited(void **state)
-{
-	const struct vrb_ud_packet other = { .kind = VRB_UD_ACK, .from = 5 };
-	struct ibv_wc wc;
-	uint64_t away;
-	unsigned int i;
-
-	(void)state;
-	exchange();
-	for (i = 0; i < 40; i++)
-		inject(&other);
-	send_one(passive);
-	ud_net_pass(100);
-	away = ud_net_now();
-	ud_net_pass(300000);
-	assert_true(ud_net_poll(0, &wc));
-	ud_net_repost(0, vrb_rdm_rx_of(&wc));
-	assert_true(active->rc.ud->arrived <= away);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(all_of_a_full_cq_has_waited, begin, end),
-		cmocka_unit_test_setup_teardown(what_has_arrived_comes_before_timers, begin, end),
 		cmocka_unit_test_setup_teardown(early_packets_leave_receives, begin, end),
 		cmocka_unit_test_setup_teardown(a_peer_that_has_forgotten_says_so, begin, end),
 		cmocka_unit_test_setup_teardown(an_end_is_repeated, begin, end),

@@ -16,14 +16,44 @@ static void done_soon(struct vrb_ud_conn *ud)
 	TAILQ_INSERT_TAIL(&vrb_ud_of(ud)->done, ud, done);
 }
 
+static void count_unhandled(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
+{
+	ud->unhandled += !wr->arrived;
+	wr->arrived = true;
+}
+
+/* Data are at the peer once its process has written them, not when they have arrived there. */
 void vrb_ud_wr_done(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
 {
 	if (wr->done || !wr->packed || wr->flying ||
 	    (wr->kind == VRB_UD_READ && wr->got != wr->len))
 		return;
+	if (wr->kind == VRB_UD_WRITE && ofi_rdm_seq_distance(ud->handled, wr->last) >= 0) {
+		count_unhandled(ud, wr);
+		return;
+	}
+	ud->unhandled -= wr->arrived;
+	wr->arrived = false;
 	wr->done = true;
 	ud->reads -= wr->kind == VRB_UD_READ;
 	done_soon(ud);
+}
+
+void vrb_ud_handled(struct vrb_ud_conn *ud, uint32_t next)
+{
+	struct vrb_ud_wr *wr;
+
+	if (ofi_rdm_seq_distance(ud->handled, next) <= 0)
+		return;
+	ud->handled = next;
+	/* It stays near, so that the distance keeps its sign. */
+	if (ofi_rdm_seq_distance(ud->ordered, next) > 0)
+		ud->ordered = next;
+	if (ofi_likely(!ud->unhandled))
+		return;
+	STAILQ_FOREACH (wr, &ud->wrs, link)
+		if (wr->arrived)
+			vrb_ud_wr_done(ud, wr);
 }
 
 void vrb_ud_wr_free(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
@@ -43,7 +73,7 @@ void vrb_ud_drop_sent(struct vrb_ud_conn *ud)
 		vrb_ud_tx_put(vrb_ud_of(ud), (struct vrb_ud_tx *)node);
 	}
 	ud->ack.first = ud->ack.last = NULL;
-	ud->flying = 0;
+	ud->flying = ud->unhandled = 0;
 	ud->turn = NULL;
 	while ((job = STAILQ_FIRST(&ud->jobs))) {
 		STAILQ_REMOVE_HEAD(&ud->jobs, link);

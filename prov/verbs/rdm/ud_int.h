@@ -93,6 +93,8 @@ struct vrb_ud_wr {
 	uint32_t rkey, id;
 	uint32_t len, sent;	/* bytes, and how many of them are in packets */
 	uint32_t got;		/* bytes of a read that have arrived */
+	uint32_t last;		/* the number of its last packet */
+	bool arrived;		/* a write that has arrived, and that the peer has not handled */
 	uint32_t flying;	/* packets that are not acknowledged */
 	struct vrb_ud_tx *copy; /* its only packet, until it is sent */
 };
@@ -221,6 +223,7 @@ struct vrb_ud_conn {
 	uint8_t chats, chats_needed;
 	uint64_t arrived; /* the earliest time at which the newest packet may have arrived, in us */
 	uint32_t flying, reads, next_id, job_count;
+	uint32_t unhandled; /* writes that have arrived, and that the peer has not handled */
 	TAILQ_HEAD(, vrb_ud_tx) reading; /* reads in the device's send queue */
 	struct vrb_ud_wr *alone;	 /* a read by the device that no other may overtake */
 	struct ofi_rdm_ack ack;
@@ -236,7 +239,7 @@ struct vrb_ud_conn {
 	uint32_t seen_order, seen_in; /* what had been sent and had arrived at the last look */
 	/*
 	 * Packets before `ordered` must be handled by the peer before a queue pair, or a read by
-	 * the device, may overtake them; those before `handled` are.
+	 * the device, may overtake them; those before `handled` are, as far as is known.
 	 */
 	uint32_t ordered, handled;
 	uint32_t traffic; /* what the work requests are worth that were posted */
@@ -324,6 +327,7 @@ struct vrb_ud {
 	uint64_t now, next;    /* in us: the time, and when a timer expires first */
 	uint64_t wake;	       /* in us: when the endpoint's timer polls */
 	uint32_t conns, fresh; /* connections, and those of which nothing has arrived */
+	uint32_t idle;	       /* polls in which there was nothing to do since then */
 	uint32_t behind;       /* completions taken in full batches: the device may have more */
 	bool short_of_room;    /* the next poll sends what could not be sent before */
 	struct {
@@ -412,12 +416,6 @@ static inline uint32_t vrb_ud_sq_room(const struct vrb_ud *all)
 	return all->sq_depth - (uint32_t)(all->sq_head - all->sq_tail);
 }
 
-/* Returns true if the peer must know which packets were handled, and not only that they arrived. */
-static inline bool vrb_ud_tells_handled(const struct vrb_ud_conn *ud)
-{
-	return vrb_ud_of(ud)->rcs.wanted || ud->direct;
-}
-
 /* Returns true if the peer has handled whatever must not be overtaken. */
 static inline bool vrb_ud_is_handled(const struct vrb_ud_conn *ud)
 {
@@ -461,6 +459,8 @@ void vrb_ud_watch(struct vrb_ud_conn *ud);
 void vrb_ud_wr_free(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr);
 /* A part of a work request is complete; perhaps it was the last one. */
 void vrb_ud_wr_done(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr);
+/* The peer has handled all packets before that number. */
+void vrb_ud_handled(struct vrb_ud_conn *ud, uint32_t next);
 /* The connection is over: what is posted fails, with that status first. */
 void vrb_ud_fail(struct vrb_ud_conn *ud, enum ibv_wc_status status);
 /* Has the failures of what is posted reported. */

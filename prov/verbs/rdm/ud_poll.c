@@ -9,6 +9,7 @@
 #include "ud_int.h"
 #include "ud_rc.h"
 
+#define IDLE	16  /* polls without anything to do, after which the time is taken */
 #define ROUNDS	128 /* of batches in one call: packets that are dropped may never end */
 #define TICK_MS 100 /* peers learn from polls that this process is alive */
 
@@ -216,10 +217,11 @@ static int poll_device(struct vrb_ud *all, int count, struct ibv_wc *out, int *d
 	struct ibv_wc wc[VRB_UD_BATCH];
 	int i, n = ibv_poll_cq(vrb_rc(all->ep)->cq, most, wc);
 
-	if (n > 0 || !TAILQ_EMPTY(&all->busy)) {
+	if (n > 0 || !TAILQ_EMPTY(&all->busy) || ++all->idle == IDLE) {
+		all->idle = 0;
 		if (!all->behind || all->behind >= all->rq_depth / 4)
 			all->polled = all->last;
-		all->behind = n < VRB_UD_BATCH ? 0 : all->behind + VRB_UD_BATCH;
+		all->behind = n < most ? 0 : all->behind + (uint32_t)n;
 		all->last = all->now = vrb_ud_clock();
 	}
 	for (i = 0; i < n; i++) {

@@ -270,7 +270,7 @@ static void unstall(struct vrb_ud_conn *ud)
 	TAILQ_REMOVE(&vrb_ud_of(ud)->stalled, ud, stalling);
 	if (ud->end_err)
 		vrb_ud_tell(ud, ud->end_err);
-	if ((ud->rc || ud->direct) && !ud->over)
+	if (!ud->over)
 		vrb_ud_send_ack(ud);
 	vrb_ud_pump(ud);
 	vrb_ud_watch(ud);
@@ -428,12 +428,6 @@ static void take_first(struct vrb_ud_conn *ud, enum vrb_ud_kind kind)
 		vrb_ud_of(ud)->calls->met(ud->conn);
 }
 
-static void note_handled(struct vrb_ud_conn *ud, uint32_t next)
-{
-	if (ofi_rdm_seq_distance(ud->handled, next) > 0)
-		ud->handled = next;
-}
-
 /* Returns true if the packet stays. */
 static bool take_packet(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
 {
@@ -450,8 +444,7 @@ static bool take_packet(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
 		return false;
 	if (!ud->used)
 		take_first(ud, rx->packet.kind);
-	if (vrb_ud_tells_handled(ud))
-		note_handled(ud, rx->packet.words.next);
+	vrb_ud_handled(ud, rx->packet.words.next - rx->packet.words.stalled);
 	if (news.needless)
 		ofi_rdm_cwnd_needless(&ud->cwnd);
 	if (news.count) {

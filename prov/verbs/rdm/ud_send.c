@@ -21,17 +21,14 @@ static uint64_t lag_of(const struct vrb_ud_conn *ud)
 	return vrb_ud_of(ud)->now - ud->arrived;
 }
 
-/*
- * A peer that may go on with a queue pair, or whose device reads, learns what was handled, not what
- * has arrived.
- */
 static void fill_words(struct vrb_ud_conn *ud, struct ofi_rdm_ack_words *words)
 {
+	const struct vrb_ud_rx *stalled = STAILQ_FIRST(&ud->stalled);
+
 	ofi_rdm_ack_fill(&ud->ack, &ud->in, words);
-	if (!STAILQ_EMPTY(&ud->stalled) && vrb_ud_tells_handled(ud)) {
-		words->next = STAILQ_FIRST(&ud->stalled)->packet.number;
-		words->early = 0;
-	}
+	/* They are in order, and no others are taken meanwhile. */
+	if (ofi_unlikely(stalled))
+		words->stalled = (uint8_t)(words->next - stalled->packet.number);
 }
 
 void vrb_ud_transmit(struct vrb_ud_conn *ud, struct vrb_ud_tx *tx)
@@ -63,6 +60,7 @@ static void launch(struct vrb_ud_conn *ud, struct vrb_ud_tx *tx)
 	ud->flying++;
 	if (tx->wr) {
 		tx->wr->flying++;
+		tx->wr->last = tx->node.number;
 		ud->ordered = ud->ack.out.next;
 	}
 	vrb_ud_transmit(ud, tx);
@@ -113,7 +111,7 @@ void vrb_ud_send_bare(struct vrb_ud_conn *ud, enum vrb_ud_kind kind, enum vrb_ud
 	fill_words(ud, &packet.words);
 	if (ud->is_refused) {
 		packet.words.next = ud->refused;
-		packet.words.early = 0;
+		packet.words.early = packet.words.stalled = 0;
 	}
 	vrb_ud_put_bare(vrb_ud_of(ud), &way, &packet);
 }
@@ -252,9 +250,36 @@ static bool is_qp_due(const struct vrb_ud_conn *ud)
 	return ud->rc_due || vrb_ud_back_is_due(ud);
 }
 
+/*
+ * Returns true if something waits for the peer to handle what it has got, and nothing in flight
+ * would be acknowledged then.
+ */
+static bool must_chase(const struct vrb_ud_conn *ud)
+{
+	if (ud->ack.first)
+		return false;
+	return ofi_unlikely(ud->unhandled) ||
+	       (ofi_unlikely(ud->turn && ud->turn->direct) && !vrb_ud_is_handled(ud));
+}
+
+/* The peer takes, and acknowledges, a packet once it has handled those before. */
+static bool chase(struct vrb_ud_conn *ud)
+{
+	struct vrb_ud_packet packet = packet_to(ud, VRB_UD_NOTHING);
+	struct vrb_ud_tx *tx = vrb_ud_tx_new(vrb_ud_of(ud));
+
+	if (!tx) {
+		vrb_ud_of(ud)->short_of_room = true;
+		return false;
+	}
+	tx->len = (uint32_t)vrb_ud_build(tx->bytes, &packet);
+	launch(ud, tx);
+	return true;
+}
+
 static bool has_work(const struct vrb_ud_conn *ud)
 {
-	return ud->turn || !STAILQ_EMPTY(&ud->jobs) || is_qp_due(ud);
+	return ud->turn || !STAILQ_EMPTY(&ud->jobs) || is_qp_due(ud) || must_chase(ud);
 }
 
 /*
@@ -288,6 +313,7 @@ void vrb_ud_pump(struct vrb_ud_conn *ud)
 	while (some && has_work(ud) && may_send(ud)) {
 		some = is_qp_due(ud) ? send_qp(ud) : send_job(ud);
 		some |= may_send(ud) && send_wr(ud);
+		some |= may_send(ud) && must_chase(ud) && chase(ud);
 	}
 	if (has_work(ud) && vrb_ud_sq_room(vrb_ud_of(ud)) <= VRB_UD_RESERVE)
 		vrb_ud_of(ud)->short_of_room = true;

@@ -180,7 +180,7 @@ static bool is_quiet(const struct vrb_ud_conn *ud)
 }
 
 /* Returns true if nothing that has arrived waits for anything. */
-static bool is_handled(const struct vrb_ud_conn *ud)
+static bool is_settled(const struct vrb_ud_conn *ud)
 {
 	return !ud->in.first && !ud->part && !ud->is_stalled && !ud->is_prompt &&
 	       ud->ack.owes == OFI_RDM_ACK_NEVER && !ud->letter;
@@ -190,7 +190,7 @@ static bool may_sleep(const struct vrb_ud_conn *ud)
 {
 	return ud->conn->state == VRB_RC_CONN_UP && !ud->conn->shm && ud->path && ud->used &&
 	       ud->heard && !ud->over && !ud->broken && !ud->rc && (!ud->rc_met || ud->rc_closed) &&
-	       !ud->is_refused && is_quiet(ud) && is_handled(ud);
+	       !ud->is_refused && is_quiet(ud) && is_settled(ud) && vrb_ud_is_handled(ud);
 }
 
 /* Silent work requests are reported when nothing follows them. */

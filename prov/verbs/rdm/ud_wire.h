@@ -76,7 +76,8 @@ enum {
 };
 
 struct vrb_ud_head {
-	uint8_t version, kind, flags, unused;
+	uint8_t version, kind, flags;
+	uint8_t stalled;   /* see struct ofi_rdm_ack_words */
 	uint32_t to, from; /* numbers of the receiver's and of the sender's end */
 	uint32_t number, order;
 	uint32_t next, echo; /* these, early and doubles: struct ofi_rdm_ack_words */
@@ -157,6 +158,7 @@ static inline void vrb_ud_stamp(uint8_t *bytes, uint32_t number, uint32_t order,
 	head->next = htole32(words->next);
 	head->echo = htole32(words->echo);
 	head->doubles = htole16(words->doubles);
+	head->stalled = words->stalled;
 	head->lag = htole16((uint16_t)(lag / 16 < UINT16_MAX ? lag / 16 : UINT16_MAX));
 	head->early = htole64(words->early);
 }
@@ -170,7 +172,7 @@ static inline bool vrb_ud_parse(const uint8_t *bytes, size_t len, struct vrb_ud_
 	if (len < sizeof(head))
 		return false;
 	memcpy(&head, bytes, sizeof(head));
-	if (head.version != VRB_UD_VERSION || head.kind >= VRB_UD_KINDS || head.unused ||
+	if (head.version != VRB_UD_VERSION || head.kind >= VRB_UD_KINDS ||
 	    head.flags & ~VRB_UD_LAST || len < vrb_ud_head_len(head.kind))
 		return false;
 	if (vrb_ud_has_place(head.kind))
@@ -185,7 +187,8 @@ static inline bool vrb_ud_parse(const uint8_t *bytes, size_t len, struct vrb_ud_
 		.words = { .next = le32toh(head.next),
 			   .echo = le32toh(head.echo),
 			   .early = le64toh(head.early),
-			   .doubles = le16toh(head.doubles) },
+			   .doubles = le16toh(head.doubles),
+			   .stalled = head.stalled },
 		.lag = 16u * le16toh(head.lag),
 		.addr = le64toh(place.addr),
 		.key = le32toh(place.key),

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Processes that are late on unreliable datagrams: what has arrived before they look, and what they
+ * have not handled yet.
+ */
+#include "unit.h"
+
+#include "prov/verbs/rdm/arrive.h"
+#include "ud_net.h"
+#include "ud_net_int.h"
+
+static const struct ud_net_params calm;
+
+/* One connection, between nodes 0 and 1. */
+static struct ud_conn *active, *passive;
+
+static void send_one(struct ud_conn *conn)
+{
+	static uint8_t bytes[10];
+
+	assert_int_equal(ud_net_post(conn, IBV_WR_SEND, bytes, sizeof(bytes), 0, 0, 8), 0);
+}
+
+static int begin(void **state)
+{
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+
+	(void)state;
+	ud_net_begin(7, &calm);
+	ud_net_join(0, 1, &active, &passive);
+	send_one(active);
+	ud_net_watch(3000, counts);
+	send_one(passive);
+	ud_net_watch(3000, counts);
+	return counts[IBV_WC_SUCCESS] != 4;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	ud_net_end();
+	return 0;
+}
+
+/* What a stranger sends is dropped. */
+static void inject(const struct vrb_ud_packet *packet)
+{
+	uint8_t bytes[VRB_UD_HEAD_MAX] __attribute__((aligned(8)));
+	size_t len = vrb_ud_build(bytes, packet);
+
+	vrb_ud_stamp(bytes, packet->number, packet->order, &packet->words, 0);
+	ud_net_inject(UD_STRANGER, UD_STRANGER_QPN, 0, bytes, len);
+}
+
+/* A process that was away finds a full CQ: the acknowledgment is somewhere in it. */
+static void what_has_arrived_comes_before_timers(void **state)
+{
+	const struct vrb_ud_packet other = { .kind = VRB_UD_ACK, .from = 5 };
+	unsigned int i, counts[IBV_WC_GENERAL_ERR] = { 0 };
+	struct ibv_wc wc;
+
+	(void)state;
+	send_one(active);
+	for (i = 0; i < 40; i++)
+		inject(&other);
+	ud_net_pass(100);
+	assert_true(ud_net_poll(1, &wc));
+	ud_net_repost(1, vrb_rdm_rx_of(&wc));
+	ud_net_pass(500000);
+	assert_true(ud_net_poll(0, &wc));
+	ud_net_watch(1000, counts);
+	assert_int_equal(passive->rc.ud->ack.doubles, 0);
+}
+
+/* All that waited while the process was away has waited because of that, not in the network. */
+static void all_of_a_full_cq_has_waited(void **state)
+{
+	const struct vrb_ud_packet other = { .kind = VRB_UD_ACK, .from = 5 };
+	struct ibv_wc wc;
+	uint64_t away;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 40; i++)
+		inject(&other);
+	send_one(passive);
+	ud_net_pass(100);
+	away = ud_net_now();
+	ud_net_pass(300000);
+	assert_true(ud_net_poll(0, &wc));
+	ud_net_repost(0, vrb_rdm_rx_of(&wc));
+	assert_true(active->rc.ud->arrived <= away);
+}
+
+/* A packet does not count as late because nothing had arrived for long before. */
+static void waiting_for_packets_is_not_late(void **state)
+{
+	struct ibv_wc wc;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 2000; i++) {
+		ud_net_pass(10);
+		assert_false(ud_net_poll(0, &wc));
+	}
+	send_one(passive);
+	ud_net_pass(10);
+	assert_true(ud_net_poll(0, &wc));
+	ud_net_repost(0, vrb_rdm_rx_of(&wc));
+	assert_in_range(ud_net_now() - active->rc.ud->arrived, 0, 200);
+}
+
+/* Counts the successes of the active end. */
+static unsigned int count_done(uint64_t us)
+{
+	unsigned int done = 0;
+	struct ibv_wc wc;
+	uint64_t passed;
+
+	for (passed = 0; passed < us; passed += 100) {
+		ud_net_pass(100);
+		while (ud_net_poll(0, &wc))
+			done += wc.status == IBV_WC_SUCCESS;
+		while (ud_net_poll(1, &wc))
+			ud_net_repost(1, vrb_rdm_rx_of(&wc));
+	}
+	return done;
+}
+
+static void post_write(uint8_t *byte, unsigned int at)
+{
+	struct ud_node *node = &ud_nodes[1];
+
+	assert_int_equal(ud_net_post(active, IBV_WR_RDMA_WRITE, byte, 1,
+				     (uintptr_t)node->region + at, node->mr.rkey, 2 * at + 8),
+			 0);
+}
+
+/*
+ * A write whose packet has arrived, but waits behind a message that has no receive, is complete
+ * once the data are there, also if the packet that says so is lost.
+ */
+static void write_waits_for_its_data(bool lose)
+{
+	const struct ud_net_params lost = { .loss = 1000 };
+	struct vrb_ud *all;
+	uint8_t byte = 7;
+	uint32_t tail;
+
+	all = ud_nodes[1].rc.ud;
+	tail = all->recv_tail;
+	all->recv_tail = all->recv_head;
+	ud_net_set(&lost);
+	post_write(&byte, 0);
+	ud_net_set(&calm);
+	send_one(active);
+	post_write(&byte, 1);
+	/* What follows the lost packet is kept; then it comes, and all are in order. */
+	assert_int_equal(count_done(300000), 2);
+	assert_true(passive->rc.ud->is_stalled);
+	assert_int_equal(ud_nodes[1].region[1], 0);
+	all->recv_tail = tail;
+	if (lose)
+		ud_net_set(&lost);
+	count_done(200);
+	assert_int_equal(ud_nodes[1].region[1], 7);
+	ud_net_set(&calm);
+	assert_int_equal(active->rc.ud->unhandled, lose);
+	count_done(1000000);
+	assert_int_equal(active->rc.ud->unhandled, 0);
+	assert_true(STAILQ_EMPTY(&active->rc.ud->wrs));
+}
+
+static void a_write_completes_with_its_data(void **state)
+{
+	(void)state;
+	write_waits_for_its_data(false);
+}
+
+static void a_write_completes_although_nobody_says_so(void **state)
+{
+	(void)state;
+	write_waits_for_its_data(true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(what_has_arrived_comes_before_timers, begin, end),
+		cmocka_unit_test_setup_teardown(all_of_a_full_cq_has_waited, begin, end),
+		cmocka_unit_test_setup_teardown(waiting_for_packets_is_not_late, begin, end),
+		cmocka_unit_test_setup_teardown(a_write_completes_with_its_data, begin, end),
+		cmocka_unit_test_setup_teardown(a_write_completes_although_nobody_says_so, begin,
+						end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
