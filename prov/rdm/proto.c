@@ -434,7 +434,11 @@ bool ofi_rdm_proto_take_first(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_pr
 	if (peer->up || ofi_rdm_wire_parse(bytes, len, &in->packet) ||
 	    in->packet.type != OFI_RDM_WIRE_EAGER || in->packet.flags & OFI_RDM_WIRE_WANT_ACK)
 		return false;
+	/* A peer without a connection can neither be stopped nor halted. */
+	if (peer->proto->budget.used >= peer->proto->budget.limit)
+		return false;
 	error = ofi_rdm_proto_in_message(peer, in, kept);
-	/* What exceeds the limit of all peers is kept, and the next connection begins without. */
+	/* This message may exceed the limit. The connection begins without that. */
+	ofi_rdm_flow_reset(&peer->flow, 0, 0);
 	return !error || *kept;
 }

@@ -27,7 +27,7 @@ static struct vrb_rdm_rx rx;
 static struct rdma_cm_event event;
 static struct ofi_rdm_addr known;
 static uint8_t buffer[LEN];
-static size_t waiting;
+static size_t waiting, room_for, expected_room;
 static bool again, is_known, no_buffer, refused, keeps;
 static unsigned int taken, put, refills, ends;
 static uint32_t said, mark_in;
@@ -51,7 +51,7 @@ bool ofi_rdm_av_get(struct ofi_rdm_av *av, fi_addr_t fi_addr, struct ofi_rdm_add
 size_t ofi_rdm_proto_first(struct ofi_rdm_proto_peer *of, uint8_t *bytes, size_t room, bool *came)
 {
 	assert_ptr_equal(of, &peer.rdm.proto);
-	assert_int_equal(room, 500);
+	assert_int_equal(room, expected_room);
 	bytes[0] = 1;
 	*came = again;
 	return waiting;
@@ -93,7 +93,7 @@ void vrb_rdm_refill(struct ofi_rdm_ep *ep)
 size_t vrb_ud_room(const struct ofi_rdm_ep *ep, uint8_t len)
 {
 	(void)ep;
-	return 490u + len;
+	return room_for + len;
 }
 
 const uint8_t *vrb_ud_first_in(const struct rdma_cm_event *from, size_t *len, uint32_t *mark)
@@ -133,6 +133,8 @@ static int begin(void **state)
 	is_known = true;
 	taken = put = refills = ends = 0;
 	waiting = LEN;
+	room_for = 490;
+	expected_room = 500;
 	mark_in = NUMBER;
 	conn.ep = peer.rdm.ep = &rc.rdm;
 	conn.peer = &peer.rdm;
@@ -163,6 +165,18 @@ static void a_message_keeps_its_mark(void **state)
 	vrb_rdm_first_put(&conn, 10, &first);
 	assert_int_equal(first.mark, OTHER);
 	assert_int_equal(peer.doubt, OTHER);
+}
+
+/* A packet of an Elastic Fabric Adapter has more room. */
+static void a_message_is_not_longer_than_its_place(void **state)
+{
+	struct vrb_ud_first first;
+
+	(void)state;
+	room_for = 8700;
+	expected_room = sizeof(first.bytes);
+	vrb_rdm_first_put(&conn, 10, &first);
+	assert_int_equal(first.len, LEN);
 }
 
 /* Neither does anything travel to the endpoint itself. */
@@ -275,6 +289,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_message_keeps_its_mark, begin),
+		cmocka_unit_test_setup(a_message_is_not_longer_than_its_place, begin),
 		cmocka_unit_test_setup(nothing_travels_with_a_secret, begin),
 		cmocka_unit_test_setup(a_message_is_delivered_once, begin),
 		cmocka_unit_test_setup(messages_of_strangers_do_not_count, begin),

@@ -131,6 +131,25 @@ static void it_is_kept_without_a_receive(void **state)
 	assert_false(come(len));
 }
 
+/* Nobody can stop a peer that has no connection, so its messages do not use more than is left. */
+static void a_full_budget_takes_none(void **state)
+{
+	struct ofi_rdm_flow_budget *budget = &to->proto.budget;
+	size_t len, taken = 0;
+
+	(void)state;
+	budget->limit = 60;
+	send(OFI_RDM_PROTO_TRANSMIT, 50);
+	len = first(ROOM);
+	while (taken < 10 && come(len))
+		taken++;
+	assert_in_range(taken, 1, 9);
+	assert_int_equal(back->in_count, taken);
+	assert_int_equal(back->flow.level, OFI_RDM_FLOW_ALL);
+	assert_true(LIST_EMPTY(&budget->stopped) && LIST_EMPTY(&budget->halted));
+	assert_null(ofi_rdm_flow_resume(budget));
+}
+
 static void it_is_sent_if_it_was_not_delivered(void **state)
 {
 	struct sim_out *o = send(OFI_RDM_PROTO_TRANSMIT, 50);
@@ -217,6 +236,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(it_arrives_without_a_connection, setup, teardown),
 		cmocka_unit_test_setup_teardown(it_is_kept_without_a_receive, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_full_budget_takes_none, setup, teardown),
 		cmocka_unit_test_setup_teardown(it_is_sent_if_it_was_not_delivered, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(it_may_fail_meanwhile, setup, teardown),

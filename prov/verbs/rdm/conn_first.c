@@ -11,13 +11,16 @@
 void vrb_rdm_first_put(struct vrb_rc_conn *conn, uint8_t len, struct vrb_ud_first *first)
 {
 	struct vrb_rc_peer *rc = vrb_rc_peer(conn->peer);
+	size_t room = vrb_ud_room(conn->ep, len);
 	bool again = false;
 
 	first->len = 0;
 	if (conn->proof || !rc->policy.order)
 		return;
-	first->len = ofi_rdm_proto_first(&conn->peer->proto, first->bytes,
-					 vrb_ud_room(conn->ep, len), &again);
+	/* Packets of an Elastic Fabric Adapter are longer. */
+	if (room > sizeof(first->bytes))
+		room = sizeof(first->bytes);
+	first->len = ofi_rdm_proto_first(&conn->peer->proto, first->bytes, room, &again);
 	if (first->len && (!again || !rc->doubt))
 		rc->doubt = conn->qp_num;
 	first->mark = rc->doubt;
