@@ -105,6 +105,17 @@ static void await_rma(struct peer *peer)
 	}
 }
 
+/* Returns true if the call has to be repeated. */
+static bool is_full(struct peer *peer, ssize_t ret)
+{
+	if (ret != -FI_EAGAIN) {
+		OK(ret);
+		return false;
+	}
+	peer_poll(peer);
+	return true;
+}
+
 /* The counter is behind the bytes. */
 static void write_read_add(struct peer *peer)
 {
@@ -112,16 +123,20 @@ static void write_read_add(struct peer *peer)
 	uint64_t one = 1, before = 0;
 
 	fill(peer->bytes, REGION, peer->sent);
-	OK(fi_write(peer->node.ep, peer->bytes, REGION, NULL, peer->to, place->addr, place->key,
-		    NULL));
+	while (is_full(peer, fi_write(peer->node.ep, peer->bytes, REGION, NULL, peer->to,
+				      place->addr, place->key, NULL)))
+		;
 	await_rma(peer);
 	memset(peer->bytes, 0, REGION);
-	OK(fi_read(peer->node.ep, peer->bytes, REGION, NULL, peer->to, place->addr, place->key,
-		   NULL));
+	while (is_full(peer, fi_read(peer->node.ep, peer->bytes, REGION, NULL, peer->to,
+				     place->addr, place->key, NULL)))
+		;
 	await_rma(peer);
 	CHECK_FILLED(peer->bytes, REGION, peer->sent);
-	OK(fi_fetch_atomic(peer->node.ep, &one, 1, NULL, &before, NULL, peer->to,
-			   place->addr + REGION, place->key, FI_UINT64, FI_SUM, NULL));
+	while (is_full(peer,
+		       fi_fetch_atomic(peer->node.ep, &one, 1, NULL, &before, NULL, peer->to,
+				       place->addr + REGION, place->key, FI_UINT64, FI_SUM, NULL)))
+		;
 	await_rma(peer);
 	EQUAL(before, peer->added);
 	peer->added++;
@@ -132,7 +147,6 @@ static void send_next(struct peer *peer)
 	uint64_t tag = (uint64_t)peer->sent << 8 | peer->place.number;
 	struct echo *echo = peer->echoes;
 	size_t len = length(peer->sent);
-	ssize_t ret;
 
 	if (peer->sent % RMA_EACH == RMA_EACH - 1)
 		write_read_add(peer);
@@ -142,10 +156,8 @@ static void send_next(struct peer *peer)
 	echo->under_way = 2;
 	fill(echo->out, len, echo->number);
 	node_trecv(&peer->node, echo->in, LONG, tag, echo);
-	while ((ret = fi_tsend(peer->node.ep, echo->out, len, NULL, peer->to, tag, echo)) ==
-	       -FI_EAGAIN)
-		peer_poll(peer);
-	OK(ret);
+	while (is_full(peer, fi_tsend(peer->node.ep, echo->out, len, NULL, peer->to, tag, echo)))
+		;
 }
 
 /* 'b': busy, 'i': idle, 'e': the end. */
