@@ -6,6 +6,7 @@
  */
 #include "unit.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
@@ -320,7 +321,7 @@ static void a_connection_is_freed_while_the_device_reads(void **state)
 
 static void a_full_queue_is_waited_for(void **state)
 {
-	const struct ud_net_params full = { .srd = true, .no_reads = true };
+	const struct ud_net_params full = { .srd = true, .no_reads = ENOMEM };
 
 	(void)state;
 	ud_net_set(&full);
@@ -329,6 +330,29 @@ static void a_full_queue_is_waited_for(void **state)
 	ud_net_set(&calm);
 	done(2000, 1);
 	read_is_right(buffer, LONG);
+}
+
+/* The peer is told. What the device has taken before completes, and only then what it has not. */
+static void a_read_that_is_not_taken_ends_the_connection(void **state)
+{
+	const struct ud_net_params broken = { .srd = true, .reads_wait = true, .no_reads = EINVAL };
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+
+	(void)state;
+	ud_net_set(&stuck);
+	read_message(&slots[0], buffer, MAX_READ, LONG);
+	ud_net_set(&broken);
+	read_message(&slots[1], other, LONG, LONG);
+	read_message(&slots[2], other, LONG, LONG);
+	ud_net_watch(2000, counts);
+	assert_int_equal(counts[IBV_WC_LOC_QP_OP_ERR], 0);
+	assert_int_equal(passive->endings, 1);
+	assert_int_equal(passive->err, FI_ECONNRESET);
+	ud_net_set(&calm);
+	ud_net_watch(2000, counts);
+	assert_int_equal(counts[IBV_WC_SUCCESS], 1);
+	assert_int_equal(counts[IBV_WC_LOC_QP_OP_ERR], 1);
+	assert_int_equal(counts[IBV_WC_WR_FLUSH_ERR], 1);
 }
 
 /* A peer that answers a read of the device sends what nobody has asked for. */
@@ -458,6 +482,7 @@ int main(void)
 		TEST(what_was_read_completes),
 		TEST(a_connection_is_freed_while_the_device_reads),
 		TEST(a_full_queue_is_waited_for),
+		TEST(a_read_that_is_not_taken_ends_the_connection),
 		TEST(data_for_a_read_of_the_device_are_refused),
 		cmocka_unit_test(order_is_kept),
 	};

@@ -57,7 +57,7 @@ struct ud_net_params {
 	uint32_t max_read;
 	enum ibv_wc_status read_error; /* of all reads, if it is not 0 */
 	bool reads_wait;	       /* no read is carried out */
-	bool no_reads;		       /* none can be posted */
+	int no_reads;		       /* the errno with which none is posted, or 0 */
 	unsigned int grows; /* bits of nodes whose connections get queue pairs; constant */
 	/* At these nodes that step of a queue pair fails; IBV_QPS_RESET: it is not created. */
 	unsigned int rc_failing;

@@ -2,7 +2,6 @@
 /* Reads by the devices of the fake network: each takes a while, and they complete in any order. */
 #include "ud_net.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "ud_net_int.h"
@@ -64,7 +63,7 @@ static int complete(struct ibv_qp_ex *qp)
 {
 	(void)qp;
 	if (ud_net_params()->no_reads)
-		return ENOMEM;
+		return ud_net_params()->no_reads;
 	next->used = true;
 	next->due = ud_net_now() + 5 + ud_net_any(SPREAD_US);
 	return 0;

@@ -12,6 +12,9 @@
  * The device may write to the memory of a read until it reports it, so a work request completes no
  * earlier, whatever becomes of the connection.
  */
+#include <errno.h>
+#include <string.h>
+#include <rdma/providers/fi_log.h>
 #include "prov/rdm/proto.h"
 #include "prov/verbs/discovery/kind.h"
 #include "prov/verbs/provider/prov.h"
@@ -65,8 +68,9 @@ static struct ibv_sge next_sge(const struct vrb_ud_wr *wr, uint32_t max)
 				 .lkey = wr->sge[i].lkey };
 }
 
-static bool post_read(const struct vrb_ud_conn *ud, const struct vrb_ud_wr *wr,
-		      const struct ibv_sge *sge)
+/* Returns 0 or an errno. */
+static int post_read(const struct vrb_ud_conn *ud, const struct vrb_ud_wr *wr,
+		     const struct ibv_sge *sge)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
 	const struct vrb_ud_way way = vrb_ud_way_of(ud);
@@ -78,7 +82,7 @@ static bool post_read(const struct vrb_ud_conn *ud, const struct vrb_ud_wr *wr,
 	ibv_wr_rdma_read(qp, wr->rkey, wr->remote + wr->sent);
 	ibv_wr_set_sge(qp, sge->lkey, sge->addr, sge->length);
 	ibv_wr_set_ud_addr(qp, way.path->ah, way.qpn, way.qkey);
-	return !ibv_wr_complete(qp);
+	return ibv_wr_complete(qp);
 }
 
 static void note_read(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr, struct vrb_ud_tx *tx)
@@ -96,16 +100,30 @@ static void note_read(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr, struct vrb_u
 	TAILQ_INSERT_TAIL(&ud->reading, tx, link);
 }
 
+/* A full send queue is waited for. A read that the device never takes ends the connection. */
+static void not_posted(struct vrb_ud_conn *ud, int err)
+{
+	if (err == ENOMEM) {
+		vrb_ud_of(ud)->short_of_room = true;
+		return;
+	}
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA, "ibv_wr_rdma_read: %s: connection ended\n",
+		       strerror(err));
+	vrb_ud_send_bare(ud, VRB_UD_END, VRB_UD_CLOSED);
+	vrb_ud_fail(ud, IBV_WC_LOC_QP_OP_ERR);
+}
+
 bool vrb_ud_read(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
 	struct ibv_sge sge = next_sge(wr, vrb_rc_domain(all->ep)->max_read);
 	struct vrb_ud_tx *tx = vrb_ud_tx_new(all);
+	int err = tx ? post_read(ud, wr, &sge) : ENOMEM;
 
-	if (!tx || !post_read(ud, wr, &sge)) {
+	if (err) {
 		if (tx)
 			vrb_ud_tx_put(all, tx);
-		all->short_of_room = true;
+		not_posted(ud, err);
 		return false;
 	}
 	all->sq[all->sq_head++ % VRB_UD_SQ] = tx;
