@@ -12,6 +12,7 @@
 #include <rdma/fi_errno.h>
 #include "prov/rdm/proto.h"
 #include "prov/verbs/rdm/arrive.h"
+#include "prov/verbs/rdm/conn.h"
 #include "ud_net.h"
 
 enum { LONG = 3000, MAX_READ = 1000, WORKS = 400, WINDOW = 12 };
@@ -355,6 +356,58 @@ static void a_read_that_is_not_taken_ends_the_connection(void **state)
 	assert_int_equal(counts[IBV_WC_WR_FLUSH_ERR], 1);
 }
 
+static unsigned int successes, cancels;
+
+void __wrap_ofi_rdm_proto_read_done(struct ofi_rdm_proto_in *in, int err);
+
+void __wrap_ofi_rdm_proto_read_done(struct ofi_rdm_proto_in *in, int err)
+{
+	assert_ptr_equal(in, &message);
+	/* Whoever learns of an end may free the memory. */
+	assert_int_equal(err ? ud_net_reading() : 0, 0);
+	successes += !err;
+	cancels += err == FI_ECANCELED;
+}
+
+/* Closes the endpoint while messages are read, of which the device can take a few at a time. */
+static void close_while_it_reads(const struct ud_net_params *params)
+{
+	struct ofi_rdm_ep *ep = &ud_nodes[0].rc.rdm;
+	struct vrb_rc_conn *conn = &active->rc;
+	unsigned int i;
+
+	successes = cancels = 0;
+	ud_net_set(&stuck);
+	for (i = 0; i < VRB_UD_READS + 2; i++) {
+		conn->slots[conn->head & conn->mask].conn = conn;
+		read_message(&conn->slots[conn->head++ & conn->mask], buffer, LONG, LONG);
+	}
+	assert_int_equal(ud_net_reading(), VRB_UD_READS * LONG / MAX_READ);
+	ud_net_set(params);
+	ud_nodes[0].rc.conns.timer.fd = -1;
+	ep->closing = true;
+	vrb_rdm_conn_close(ep);
+	assert_int_equal(ud_net_reading(), 0);
+	assert_int_equal(successes + cancels, VRB_UD_READS + 2);
+	ud_net_set(&calm);
+	done(2000, 0);
+	assert_int_equal(passive->endings, 1);
+}
+
+static void a_closing_endpoint_waits_for_its_reads(void **state)
+{
+	(void)state;
+	close_while_it_reads(&calm);
+	assert_int_equal(successes, VRB_UD_READS);
+}
+
+static void a_closing_endpoint_ends_reads_that_take_long(void **state)
+{
+	(void)state;
+	close_while_it_reads(&stuck);
+	assert_int_equal(successes, 0);
+}
+
 /* A peer that answers a read of the device sends what nobody has asked for. */
 static void data_for_a_read_of_the_device_are_refused(void **state)
 {
@@ -483,6 +536,8 @@ int main(void)
 		TEST(a_connection_is_freed_while_the_device_reads),
 		TEST(a_full_queue_is_waited_for),
 		TEST(a_read_that_is_not_taken_ends_the_connection),
+		TEST(a_closing_endpoint_waits_for_its_reads),
+		TEST(a_closing_endpoint_ends_reads_that_take_long),
 		TEST(data_for_a_read_of_the_device_are_refused),
 		cmocka_unit_test(order_is_kept),
 	};

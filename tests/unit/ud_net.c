@@ -313,6 +313,8 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 		return ud_net_rc_modify(qp, attr);
 	if (mask & IBV_QP_QKEY)
 		device_of(qp)->qkey = attr->qkey;
+	if (attr->qp_state == IBV_QPS_ERR)
+		ud_net_read_flush(qp->qp_num - UD_QPN);
 	return 0;
 }
 

@@ -35,5 +35,7 @@ void ud_net_rc_pass(void);
 void ud_net_read_begin(void);
 /* Carries out what is due. */
 void ud_net_read_pass(void);
+/* The node's queue pair has failed, and its reads with it. */
+void ud_net_read_flush(unsigned int node);
 
 #endif

@@ -2,6 +2,7 @@
 /* Reads by the devices of the fake network: each takes a while, and they complete in any order. */
 #include "ud_net.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include "ud_net_int.h"
@@ -108,6 +109,27 @@ void ud_net_read_pass(void)
 	for (i = 0; i < READS && !ud_net_params()->reads_wait; i++)
 		if (reads[i].used && reads[i].due <= ud_net_now())
 			carry_out(&reads[i]);
+}
+
+void ud_net_read_flush(unsigned int node)
+{
+	struct ibv_wc wc = { .status = IBV_WC_WR_FLUSH_ERR, .qp_num = UD_QPN + node };
+	size_t i;
+
+	for (i = 0; i < READS; i++) {
+		if (!reads[i].used || reads[i].from != node)
+			continue;
+		reads[i].used = false;
+		wc.wr_id = reads[i].id;
+		ud_net_complete(node, &wc);
+	}
+}
+
+/* Time passes while an endpoint that closes waits. */
+int sched_yield(void)
+{
+	ud_net_pass(100);
+	return 0;
 }
 
 unsigned int ud_net_reading(void)

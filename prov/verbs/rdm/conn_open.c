@@ -4,6 +4,7 @@
 #include <ifaddrs.h>
 #include <limits.h>
 #include <net/if.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -25,10 +26,11 @@
 #include "prov/base/refuse.h"
 #include "prov/verbs/provider/prov.h"
 
-#define BACKLOG	       1024
-#define WINDOW	       32   /* outstanding requests */
-#define ATTEMPT_MS     1000 /* time until an outstanding request is no longer counted */
-#define DRAIN_MS       100  /* time until a connection that does not drain is resumed */
+#define BACKLOG	   1024
+#define WINDOW	   32	/* outstanding requests */
+#define ATTEMPT_MS 1000 /* time until an outstanding request is no longer counted */
+/* Time until a connection that does not drain is resumed, and for reads of a closing endpoint. */
+#define DRAIN_MS       100
 #define PROVE_MS       5000 /* with a job secret: time for the first packet of an accepted peer */
 #define ENABLE_MS      10   /* a timer that fi_enable has set waits until the call is over */
 #define BACKOFF_MS     20
@@ -267,6 +269,37 @@ int vrb_rdm_conn_open(struct ofi_rdm_ep *ep)
 	return ret ? ret : listen_by_info(ep);
 }
 
+static bool reads_go_on(struct ofi_rdm_ep *ep)
+{
+	bool some;
+
+	ofi_rdm_lock(ep);
+	some = vrb_ud_reads(ep);
+	if (some)
+		vrb_rdm_poll_all(ep);
+	ofi_rdm_unlock(ep);
+	return some;
+}
+
+/*
+ * Receives of a shared context are reported when connections are flushed, and their memory may be
+ * freed at once, so the device must not write to it any more.
+ */
+static void end_reads(struct ofi_rdm_ep *ep)
+{
+	uint64_t until = ofi_now_ms() + DRAIN_MS;
+
+	while (reads_go_on(ep)) {
+		if (ofi_now_ms() >= until) {
+			ofi_rdm_lock(ep);
+			vrb_ud_halt(ep);
+			ofi_rdm_unlock(ep);
+			return;
+		}
+		sched_yield();
+	}
+}
+
 static void close_conn(struct vrb_rc_conn *conn)
 {
 	if (conn->id)
@@ -288,6 +321,7 @@ void vrb_rdm_conn_close(struct ofi_rdm_ep *ep)
 		ofi_loop_remove(&vrb_rc_domain(ep)->fabric->loop, &vrb_rc(ep)->conns.timer);
 	if (vrb_rc(ep)->conns.listener.id)
 		rdma_destroy_id(vrb_rc(ep)->conns.listener.id);
+	end_reads(ep);
 	vrb_rdm_conn_settle(ep);
 	vrb_rdm_conn_free_deferred(ep);
 	vrb_rdm_conn_settle(ep);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Endpoints and connections on unreliable datagrams: opening and closing. */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -303,10 +304,30 @@ static void drain(struct vrb_ud *all)
 	uint64_t until = ofi_now_ms() + DRAIN_MS;
 	struct ibv_wc wc;
 
-	while (all->qp && all->sq_tail < all->sq_reports && ofi_now_ms() < until)
-		if (ibv_poll_cq(vrb_rc(all->ep)->cq, 1, &wc) > 0 && !vrb_ud_rc_is(all, &wc) &&
-		    wc.wr_id & 1)
+	while (all->qp && all->sq_tail < all->sq_reports && ofi_now_ms() < until) {
+		if (ibv_poll_cq(vrb_rc(all->ep)->cq, 1, &wc) <= 0)
+			sched_yield();
+		else if (!vrb_ud_rc_is(all, &wc) && wc.wr_id & 1)
 			vrb_ud_sent(all, wc.wr_id >> 1);
+	}
+}
+
+/* Peers are told while the queue pair still sends. */
+void vrb_ud_halt(struct ofi_rdm_ep *ep)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct vrb_ud *all = vrb_rc(ep)->ud;
+	struct vrb_ud_conn *ud;
+
+	TAILQ_FOREACH (ud, &all->awake, awake)
+		vrb_ud_conn_end(ud->conn);
+	drain(all);
+	if (!vrb_ud_reads(ep))
+		return;
+	ibv_modify_qp(all->qp, &attr, IBV_QP_STATE);
+	drain(all);
+	if (vrb_ud_reads(ep))
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_close: the device does not end its reads\n");
 }
 
 void vrb_ud_close(struct ofi_rdm_ep *ep)

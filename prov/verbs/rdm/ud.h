@@ -69,6 +69,10 @@ struct vrb_ud_calls {
 int vrb_ud_open(struct ofi_rdm_ep *ep, const struct vrb_ud_calls *calls);
 /* Waits briefly until what was sent is on its way. */
 void vrb_ud_close(struct ofi_rdm_ep *ep);
+/* Returns true if the device still reads into memory; a closing endpoint begins no more reads. */
+bool vrb_ud_reads(const struct ofi_rdm_ep *ep);
+/* Has the device give up these reads, and waits briefly until it has. Nothing is sent any more. */
+void vrb_ud_halt(struct ofi_rdm_ep *ep);
 /* Gives the connection what stands for its queue pair. Returns 0 or -FI_E*. */
 int vrb_ud_conn_open(struct vrb_rc_conn *conn);
 void vrb_ud_conn_close(struct vrb_rc_conn *conn);

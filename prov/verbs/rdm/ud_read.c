@@ -46,6 +46,9 @@ bool vrb_ud_is_direct(const struct vrb_ud_conn *ud, const struct vrb_ud_wr *wr)
 
 bool vrb_ud_may_read(const struct vrb_ud_conn *ud, const struct vrb_ud_wr *wr)
 {
+	/* The endpoint waits for the reads that the device has. */
+	if (wr->direct && ud->conn->ep->closing)
+		return false;
 	if (wr->sent)
 		return true;
 	if (ud->reads == VRB_UD_READS || ud->alone)

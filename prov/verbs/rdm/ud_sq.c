@@ -89,3 +89,19 @@ void vrb_ud_sent(struct vrb_ud *all, uint64_t index)
 	for (; all->sq_tail <= index && all->sq_tail < all->sq_head; all->sq_tail++)
 		tx_left(all, all->sq_tail);
 }
+
+bool vrb_ud_reads(const struct ofi_rdm_ep *ep)
+{
+	const struct vrb_ud *all = vrb_rc(ep)->ud;
+	const struct vrb_ud_tx *tx;
+	uint64_t at;
+
+	if (!all || !all->reader)
+		return false;
+	for (at = all->sq_tail; at < all->sq_head; at++) {
+		tx = all->sq[at % VRB_UD_SQ];
+		if (tx && tx->reads)
+			return true;
+	}
+	return false;
+}
