@@ -473,8 +473,8 @@ void vrb_ud_drop_sent(struct vrb_ud_conn *ud);
 bool vrb_ud_is_direct(const struct vrb_ud_conn *ud, const struct vrb_ud_wr *wr);
 /* Returns true if the read, by packets or by the device, does not overtake anything now. */
 bool vrb_ud_may_read(const struct vrb_ud_conn *ud, const struct vrb_ud_wr *wr);
-/* Posts a part of the read to the device. Returns false if that has to wait, or has failed. */
-bool vrb_ud_read(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr);
+/* Posts a part of the read to the device. Returns 0, ENOMEM if there is no room, or an errno. */
+int vrb_ud_read(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr);
 /* The device reports a part of a read whose connection exists. */
 void vrb_ud_read_left(struct vrb_ud *all, struct vrb_ud_tx *tx, bool success);
 /* The connection is freed before the device has reported its reads. */

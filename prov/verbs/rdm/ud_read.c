@@ -13,8 +13,6 @@
  * earlier, whatever becomes of the connection.
  */
 #include <errno.h>
-#include <string.h>
-#include <rdma/providers/fi_log.h>
 #include "prov/rdm/proto.h"
 #include "prov/verbs/discovery/kind.h"
 #include "prov/verbs/provider/prov.h"
@@ -103,20 +101,7 @@ static void note_read(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr, struct vrb_u
 	TAILQ_INSERT_TAIL(&ud->reading, tx, link);
 }
 
-/* A full send queue is waited for. A read that the device never takes ends the connection. */
-static void not_posted(struct vrb_ud_conn *ud, int err)
-{
-	if (err == ENOMEM) {
-		vrb_ud_of(ud)->short_of_room = true;
-		return;
-	}
-	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA, "ibv_wr_rdma_read: %s: connection ended\n",
-		       strerror(err));
-	vrb_ud_send_bare(ud, VRB_UD_END, VRB_UD_CLOSED);
-	vrb_ud_fail(ud, IBV_WC_LOC_QP_OP_ERR);
-}
-
-bool vrb_ud_read(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
+int vrb_ud_read(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
 	struct ibv_sge sge = next_sge(wr, vrb_rc_domain(all->ep)->max_read);
@@ -126,8 +111,7 @@ bool vrb_ud_read(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
 	if (err) {
 		if (tx)
 			vrb_ud_tx_put(all, tx);
-		not_posted(ud, err);
-		return false;
+		return err;
 	}
 	all->sq[all->sq_head++ % VRB_UD_SQ] = tx;
 	all->sq_reports = all->sq_head;
@@ -138,7 +122,7 @@ bool vrb_ud_read(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
 		wr->packed = true;
 		ud->turn = STAILQ_NEXT(wr, link);
 	}
-	return true;
+	return 0;
 }
 
 void vrb_ud_read_left(struct vrb_ud *all, struct vrb_ud_tx *tx, bool success)

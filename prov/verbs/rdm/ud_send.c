@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
 #include "prov/verbs/dgram/ud_name.h"
 #include "prov/verbs/provider/mr_table.h"
+#include "prov/verbs/provider/prov.h"
 #include "ud_int.h"
 #include "ud_rc.h"
 #include "ud_sge.h"
@@ -156,6 +158,24 @@ static struct vrb_ud_tx *pack(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
 	return tx;
 }
 
+/* A full send queue is waited for. A read that the device never takes ends the connection. */
+static bool send_read(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
+{
+	int err = vrb_ud_read(ud, wr);
+
+	if (!err)
+		return true;
+	if (err == ENOMEM) {
+		vrb_ud_of(ud)->short_of_room = true;
+		return false;
+	}
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA, "ibv_wr_rdma_read: %s: connection ended\n",
+		       strerror(err));
+	vrb_ud_send_bare(ud, VRB_UD_END, VRB_UD_CLOSED);
+	vrb_ud_fail(ud, IBV_WC_LOC_QP_OP_ERR);
+	return false;
+}
+
 static bool send_wr(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud_wr *wr = ud->turn;
@@ -164,7 +184,7 @@ static bool send_wr(struct vrb_ud_conn *ud)
 	if (!wr || (wr->kind == VRB_UD_READ && !vrb_ud_may_read(ud, wr)) || vrb_ud_back_holds(ud))
 		return false;
 	if (wr->direct)
-		return vrb_ud_read(ud, wr);
+		return send_read(ud, wr);
 	tx = wr->copy ? wr->copy : pack(ud, wr);
 	if (!tx) {
 		vrb_ud_of(ud)->short_of_room = true;
