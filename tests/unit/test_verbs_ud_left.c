@@ -73,6 +73,7 @@ static void there_is_a_rest(void **state)
 	assert_int_equal(ud_net_rc_count(0), 1);
 	say(VRB_UD_BACK_LEFT, 0);
 	ud_net_pass(100);
+	ud_net_pass(100);
 	assert_int_equal(ud_net_rc_count(0), 0);
 	created = ud_net_rc_created();
 	say_packet(wants);
@@ -81,6 +82,69 @@ static void there_is_a_rest(void **state)
 	ud_net_pass(100000);
 	say_packet(wants);
 	assert_int_equal(ud_net_rc_count(0), 1);
+}
+
+/* Node 1 leaves its queue pair after a message that never ends. Returns what node 0's SRQ had. */
+static uint32_t leave_with_a_part(void)
+{
+	uint32_t had;
+
+	ud_flows_use();
+	ud_flows_repost();
+	had = ud_net_srq_count(0);
+	ud_net_rc_hold(ud_flow_at(0)->rc->qp);
+	ud_flow_ask(0, UINT64_MAX);
+	ud_flows_settle();
+	assert_null(ud_flow_at(0)->rc);
+	ud_flows_repost();
+	return had;
+}
+
+/* Otherwise peers that do it again would leave no receives for others. */
+static void no_receive_goes_with_it(void **state)
+{
+	const struct vrb_ud_packet wants = {
+		.kind = VRB_UD_QP, .last = true, .key = 77, .asked = 1, .addr = IBV_MTU_1024
+	};
+	const struct vrb_ud_packet refuses = { .kind = VRB_UD_QP, .last = true };
+	uint32_t had, created;
+
+	(void)state;
+	had = leave_with_a_part();
+	assert_int_equal(ud_net_srq_count(0), had);
+	assert_int_equal(ud_net_rc_count(0), 0);
+	assert_int_equal(ud_nodes[0].rc.ud->rcs.lost, 0);
+	assert_true(ud_flow_at(0)->rc_closed);
+	assert_false(ud_flow_at(1)->rc_closed);
+	ud_net_pass(200000);
+	created = ud_net_rc_created();
+	say_packet(refuses);
+	say_packet(wants);
+	assert_int_equal(ud_flow_conns[0]->endings, 0);
+	assert_int_equal(ud_net_rc_created(), created);
+	assert_true(ud_flow_at(0)->rc_closed && ud_flow_at(0)->rc_met);
+}
+
+/* The device is waited for, and then another receive is posted for the one that it may have. */
+static void a_silent_device_keeps_one(void **state)
+{
+	const struct ud_net_params silent = { .grows = 7, .rc_silent = true };
+	uint32_t had;
+
+	(void)state;
+	ud_net_set(&silent);
+	had = leave_with_a_part();
+	assert_int_equal(ud_net_rc_count(0), 1);
+	assert_int_equal(ud_net_srq_count(0), had - 1);
+	ud_net_pass(50000);
+	ud_net_pass(1);
+	assert_int_equal(ud_net_rc_count(0), 0);
+	assert_int_equal(ud_nodes[0].rc.ud->rcs.lost, 1);
+	ud_flow_send(1);
+	ud_flows_settle();
+	ud_flows_repost();
+	assert_int_equal(ud_net_srq_count(0), had);
+	assert_false(ud_flow_at(0)->rc_closed);
 }
 
 static void is_violation(bool used, uint32_t id, uint32_t key)
@@ -317,6 +381,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(older_peers_are_refused_for_good),
 		TEST(there_is_a_rest),
+		TEST(no_receive_goes_with_it),
+		TEST(a_silent_device_keeps_one),
 		cmocka_unit_test(nonsense_ends_it),
 		TEST(it_is_too_late),
 		TEST(twice_ends_it),

@@ -63,13 +63,6 @@ static void must(bool truth)
 		abort();
 }
 
-uint64_t ud_net_seeds(void)
-{
-	const char *wanted = getenv("WEFT_SEEDS");
-
-	return wanted ? strtoull(wanted, NULL, 10) : 60;
-}
-
 uint32_t ud_net_any(uint32_t n)
 {
 	net.random ^= net.random << 13;
@@ -351,7 +344,10 @@ static void ep_wake(struct ofi_rdm_ep *ep, uint64_t ms)
 	(void)ms;
 }
 
-/* What the event thread does with queue pairs that were given back. */
+/*
+ * What the event thread does with queue pairs that were given back. A test may poll before those
+ * that are due are destroyed.
+ */
 static void destroy_old(struct ofi_rdm_ep *ep)
 {
 	struct vrb_ud_rcs old = SLIST_HEAD_INITIALIZER(old);
@@ -360,6 +356,7 @@ static void destroy_old(struct ofi_rdm_ep *ep)
 	vrb_ud_take_old(ep, &old);
 	while ((task = vrb_ud_destroy_old(&old)))
 		task->run(ep, task);
+	vrb_ud_old_due(ep, net.now);
 }
 
 static bool ep_asked(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)

@@ -62,6 +62,7 @@ struct ud_net_params {
 	/* At these nodes that step of a queue pair fails; IBV_QPS_RESET: it is not created. */
 	unsigned int rc_failing;
 	enum ibv_qp_state rc_fails;
+	bool rc_silent; /* queue pairs in the error state keep the receives that they hold */
 	void (*silent)(struct ud_conn *conn); /* NULL: the peer's host is heard */
 	/* These handle requests by letter, and the answers to them. */
 	bool (*asked)(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event);
@@ -108,6 +109,10 @@ unsigned int ud_net_reading(void);
 /* Returns the number of reliable queue pairs of a node, and of those that there were. */
 unsigned int ud_net_rc_count(unsigned int node);
 uint32_t ud_net_rc_created(void);
+/* A message to the queue pair begins and does not end: it holds a receive. */
+void ud_net_rc_hold(const struct ibv_qp *qp);
+/* Returns how many receives a node's SRQ has. */
+uint32_t ud_net_srq_count(unsigned int node);
 /* Returns the packets that the stranger's host has received, and the last one of them. */
 unsigned int ud_net_heard(struct vrb_ud_packet *last);
 

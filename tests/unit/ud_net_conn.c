@@ -109,3 +109,10 @@ void ud_net_watch(uint64_t us, unsigned int counts[IBV_WC_GENERAL_ERR])
 				counts[wc.status]++;
 	}
 }
+
+uint64_t ud_net_seeds(void)
+{
+	const char *wanted = getenv("WEFT_SEEDS");
+
+	return wanted ? strtoull(wanted, NULL, 10) : 60;
+}

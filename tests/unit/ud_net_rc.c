@@ -29,6 +29,8 @@ struct rc {
 	uint32_t to, sq_psn, rq_psn;
 	struct message sends[SENDS];
 	uint32_t head, tail;
+	bool holds, lets_go; /* that receive; the event is yet to come */
+	uint64_t held;
 };
 
 struct srq {
@@ -85,6 +87,7 @@ struct ibv_qp *ud_net_rc_create(unsigned int node, struct ibv_context *ctx,
 	must(i < QPS && init->srq && init->send_cq == init->recv_cq);
 	memset(&qps[i], 0, offsetof(struct rc, sends));
 	qps[i].head = qps[i].tail = 0;
+	qps[i].holds = qps[i].lets_go = false;
 	qps[i].qp =
 		(struct ibv_qp){ .context = ctx, .qp_num = next_number++, .qp_type = IBV_QPT_RC };
 	qps[i].srq = init->srq;
@@ -118,6 +121,21 @@ static void flush(struct rc *rc, enum ibv_wc_status status)
 		complete(rc, &rc->sends[rc->tail % SENDS], status);
 }
 
+static void let_go(struct rc *rc)
+{
+	const struct ibv_wc wc = { .wr_id = rc->held,
+				   .status = IBV_WC_WR_FLUSH_ERR,
+				   .opcode = IBV_WC_RECV,
+				   .qp_num = rc->qp.qp_num };
+
+	if (ud_net_params()->rc_silent)
+		return;
+	if (rc->holds)
+		ud_net_complete(rc->node, &wc);
+	rc->holds = false;
+	rc->lets_go = true;
+}
+
 static void check_rtr(struct rc *rc, const struct ibv_qp_attr *attr)
 {
 	must(attr->max_dest_rd_atomic && attr->path_mtu == IBV_MTU_1024 && attr->ah_attr.port_num);
@@ -139,8 +157,10 @@ int ud_net_rc_modify(struct ibv_qp *qp, const struct ibv_qp_attr *attr)
 		must(attr->max_rd_atomic);
 		rc->sq_psn = attr->sq_psn;
 	}
-	if (rc->state == IBV_QPS_ERR)
+	if (rc->state == IBV_QPS_ERR) {
 		flush(rc, IBV_WC_WR_FLUSH_ERR);
+		let_go(rc);
+	}
 	return 0;
 }
 
@@ -219,11 +239,23 @@ static void deliver(struct rc *from)
 	from->tail++;
 }
 
+/* Owners of connections are not told. */
+static void tell(struct rc *rc)
+{
+	struct vrb_owner *owner = rc->qp.qp_context;
+
+	if (rc->exists && rc->lets_go && owner)
+		owner->ops->qp_event(owner, IBV_EVENT_QP_LAST_WQE_REACHED);
+	rc->lets_go = false;
+}
+
 void ud_net_rc_pass(void)
 {
 	unsigned int i;
 	uint32_t n;
 
+	for (i = 0; i < QPS; i++)
+		tell(&qps[i]);
 	for (i = 0; i < QPS; i++)
 		for (n = qps[i].head - qps[i].tail;
 		     n && qps[i].exists && qps[i].head != qps[i].tail &&
@@ -244,6 +276,23 @@ unsigned int ud_net_rc_count(unsigned int node)
 uint32_t ud_net_rc_created(void)
 {
 	return next_number - FIRST;
+}
+
+void ud_net_rc_hold(const struct ibv_qp *qp)
+{
+	struct rc *rc = rc_of(qp->qp_num);
+	struct srq *srq = (struct srq *)rc->srq;
+
+	must(srq->tail != srq->head && !rc->holds);
+	rc->held = srq->recvs[srq->tail++ % RECVS].wr_id;
+	rc->holds = true;
+}
+
+uint32_t ud_net_srq_count(unsigned int node)
+{
+	const struct srq *srq = (const struct srq *)ud_nodes[node].rc.ud->rcs.srq;
+
+	return srq->head - srq->tail;
 }
 
 int ud_net_srq_post(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)

@@ -57,7 +57,7 @@ void vrb_rdm_conn_freeable(struct ofi_rdm_ep *ep, struct vrb_rdm_dead_conns *fre
 		if (conn->qp && conn->takes && !conn->let_go && !ep->dead)
 			__atomic_store_n(&vrb_rc_domain(ep)->no_last_wqe, true, __ATOMIC_RELAXED);
 	}
-	if (!SLIST_EMPTY(freeable))
+	if (vrb_ud_old_due(ep, now * 1000) || !SLIST_EMPTY(freeable))
 		vrb_rdm_poll_all(ep);
 }
 

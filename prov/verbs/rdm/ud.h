@@ -80,7 +80,12 @@ void vrb_ud_conn_close(struct vrb_rc_conn *conn);
 struct ibv_qp *vrb_ud_conn_qp(const struct vrb_rc_conn *conn);
 /* Destroys it. Called without the endpoint's lock. */
 int vrb_ud_conn_destroy_qp(struct vrb_rc_conn *conn);
-/* Connections have given queue pairs back. These are moved to a list. */
+/*
+ * Returns true if queue pairs that were given back can be destroyed, after the next poll: the
+ * device discards with them what it has reported. The time is in us.
+ */
+bool vrb_ud_old_due(struct ofi_rdm_ep *ep, uint64_t now);
+/* There are such queue pairs. They are moved to a list. */
 bool vrb_ud_has_old(const struct ofi_rdm_ep *ep);
 void vrb_ud_take_old(struct ofi_rdm_ep *ep, struct vrb_ud_rcs *to);
 /*

@@ -8,8 +8,13 @@
  * Either end may leave a queue pair, which makes the other leave, too. It posts a work request that
  * does nothing. What is posted afterward waits. Once that work request is complete all others are,
  * silent ones as well; the peer is told how many messages it gets, and datagrams follow. The peer
- * handles them when it has taken that many. So nothing is overtaken, and the device holds no
- * receive for a queue pair that both ends have left. The connection may earn another one.
+ * handles them when it has taken that many. So nothing is overtaken. The connection may earn
+ * another queue pair.
+ *
+ * A peer may have sent a part of a message before it left. The device holds a receive of the SRQ
+ * for that, and others may need it. So a queue pair that both ends have left goes to the error
+ * state, and is not destroyed until the device has given that receive back. Such a peer does
+ * without a queue pair from then on.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,17 +25,27 @@
 #include "ud_int.h"
 #include "ud_rc.h"
 
-#define HALF_US 250000	/* after which what was posted counts half */
-#define LOOK_US 10000	/* between looks for a connection that is used less */
-#define ASK_US	100000	/* the same if one was found */
-#define REST_US 100000	/* so that peers do not make us create queue pairs all the time */
-#define ROOM_US 2000000 /* for which room is kept for whom it was made */
-#define LATE_US 1000000 /* after which the peer has lied about its messages */
-#define LOOKS	64	/* connections that are looked at */
+#define HALF_US	  250000  /* after which what was posted counts half */
+#define LOOK_US	  10000	  /* between looks for a connection that is used less */
+#define ASK_US	  100000  /* the same if one was found */
+#define REST_US	  100000  /* so that peers do not make us create queue pairs all the time */
+#define ROOM_US	  2000000 /* for which room is kept for whom it was made */
+#define LATE_US	  1000000 /* after which the peer has lied about its messages */
+#define LOOKS	  64	  /* connections that are looked at */
+#define SOON_MS	  1	  /* until the device has let go of a queue pair, as a rule */
+#define WAIT_MS	  10	  /* the same after the first look */
+#define LINGER_US 50000	  /* for which the device is waited for */
 
-/* Events of a queue pair that was given back concern nobody. */
-static const struct vrb_owner_ops no_ops = { .qp_event = NULL };
-static struct vrb_owner nobody = { .ops = &no_ops };
+/* Whoever sees to queue pairs that were given back looks soon; the event need not wake it. */
+static void old_event(struct vrb_owner *owner, enum ibv_event_type type)
+{
+	struct vrb_ud_rc *rc = vrb_owner_of(owner, struct vrb_ud_rc, owner);
+
+	if (type == IBV_EVENT_QP_LAST_WQE_REACHED)
+		__atomic_store_n(&rc->let_go, true, __ATOMIC_RELEASE);
+}
+
+static const struct vrb_owner_ops old_ops = { .qp_event = old_event };
 
 static const char *const states[] = {
 	[VRB_UD_RC_KEPT] = "kept",
@@ -177,7 +192,24 @@ void vrb_ud_back_describe(struct vrb_ud_conn *ud, struct vrb_ud_packet *packet)
 	}
 }
 
-/* Both ends have left it, and nothing is under way. */
+/* Has the device give back what it holds for a queue pair that nobody uses. */
+static void release(struct vrb_ud *all, struct vrb_ud_rc *rc)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	rc->linger = all->now + LINGER_US;
+	rc->owner.ops = &old_ops;
+	rc->let_go = !rc->qp;
+	if (rc->qp) {
+		__atomic_store_n(&rc->qp->qp_context, (void *)&rc->owner, __ATOMIC_RELEASE);
+		if (ibv_modify_qp(rc->qp, &attr, IBV_QP_STATE))
+			rc->linger = all->now;
+	}
+	SLIST_INSERT_HEAD(&all->rcs.old, rc, old);
+	all->calls->wake(all->ep, SOON_MS);
+}
+
+/* Both ends have left it, and nothing that either waits for is under way. */
 static void give(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
@@ -192,10 +224,8 @@ static void give(struct vrb_ud_conn *ud)
 	ud->traffic = 0;
 	ud->rc_again = ud->rc_rest = all->now + REST_US;
 	rc->ud = NULL;
-	if (rc->qp)
-		__atomic_store_n(&rc->qp->qp_context, (void *)&nobody, __ATOMIC_RELAXED);
-	SLIST_INSERT_HEAD(&all->rcs.old, rc, old);
-	all->calls->wake(all->ep, 0);
+	rc->was_of = ud->conn->qp_num;
+	release(all, rc);
 }
 
 void vrb_ud_back_sent(struct vrb_ud_conn *ud)
@@ -270,11 +300,78 @@ bool vrb_ud_back_waits(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packe
 	return now < rc->late;
 }
 
+static struct vrb_ud_rc *find_in(const struct vrb_ud_rcs *list, uint32_t number)
+{
+	struct vrb_ud_rc *rc;
+
+	SLIST_FOREACH (rc, list, old)
+		if (rc->number == number)
+			break;
+	return rc;
+}
+
+/* No peer that has sent what it says makes the device take a receive that it does not report. */
+void vrb_ud_back_returned(struct vrb_ud *all, uint32_t number)
+{
+	struct vrb_ud_rc *rc = find_in(&all->rcs.old, number);
+	struct vrb_rc_conn *conn;
+
+	if (!rc)
+		rc = find_in(&all->rcs.gone, number);
+	if (!rc)
+		return;
+	rc->returned = true;
+	conn = vrb_rc_conn_find(all->ep, rc->was_of);
+	if (!conn || conn->ud->rc || conn->ud->rc_closed)
+		return;
+	conn->ud->rc_closed = true;
+	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
+		"queue pair %u was given back with a message under way: its peer gets no other\n",
+		number);
+}
+
+/*
+ * The device may have lost the receive of a queue pair about which it says nothing. There are
+ * devices that never say anything.
+ */
+static bool is_let_go(struct vrb_ud *all, struct vrb_ud_rc *rc, uint64_t now)
+{
+	if (__atomic_load_n(&rc->let_go, __ATOMIC_ACQUIRE))
+		return true;
+	if (now < rc->linger)
+		return false;
+	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
+		"queue pair %u: the device does not say that it let go\n", rc->number);
+	if (!rc->returned && all->rcs.lost < all->rcs.share / 2)
+		all->rcs.lost++;
+	return true;
+}
+
+bool vrb_ud_old_due(struct ofi_rdm_ep *ep, uint64_t now)
+{
+	struct vrb_ud_rcs wait = SLIST_HEAD_INITIALIZER(wait);
+	struct vrb_ud *all = vrb_rc(ep)->ud;
+	struct vrb_ud_rc *rc;
+
+	while (all && (rc = SLIST_FIRST(&all->rcs.old))) {
+		SLIST_REMOVE_HEAD(&all->rcs.old, old);
+		if (is_let_go(all, rc, now))
+			SLIST_INSERT_HEAD(&all->rcs.gone, rc, old);
+		else
+			SLIST_INSERT_HEAD(&wait, rc, old);
+	}
+	if (!SLIST_EMPTY(&wait)) {
+		all->rcs.old = wait;
+		all->calls->wake(ep, WAIT_MS);
+	}
+	return vrb_ud_has_old(ep);
+}
+
 bool vrb_ud_has_old(const struct ofi_rdm_ep *ep)
 {
 	const struct vrb_ud *all = vrb_rc(ep)->ud;
 
-	return all && !SLIST_EMPTY(&all->rcs.old);
+	return all && !SLIST_EMPTY(&all->rcs.gone);
 }
 
 void vrb_ud_take_old(struct ofi_rdm_ep *ep, struct vrb_ud_rcs *to)
@@ -282,8 +379,8 @@ void vrb_ud_take_old(struct ofi_rdm_ep *ep, struct vrb_ud_rcs *to)
 	struct vrb_ud *all = vrb_rc(ep)->ud;
 	struct vrb_ud_rc *rc;
 
-	while (all && (rc = SLIST_FIRST(&all->rcs.old))) {
-		SLIST_REMOVE_HEAD(&all->rcs.old, old);
+	while (all && (rc = SLIST_FIRST(&all->rcs.gone))) {
+		SLIST_REMOVE_HEAD(&all->rcs.gone, old);
 		SLIST_INSERT_HEAD(to, rc, old);
 	}
 }

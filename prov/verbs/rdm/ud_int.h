@@ -132,7 +132,6 @@ struct vrb_ud_rc {
 	struct vrb_ud_conn *ud;
 	struct vrb_ud_rc *next;	     /* in all->rcs.by_qp */
 	TAILQ_ENTRY(vrb_ud_rc) turn; /* in all->rcs.turns */
-	SLIST_ENTRY(vrb_ud_rc) old;  /* once it is given back */
 	struct ofi_rdm_task end;     /* it is destroyed */
 	uint32_t number, psn;	     /* our queue pair's number and first PSN */
 	bool announced;		     /* the peer was told both */
@@ -154,6 +153,13 @@ struct vrb_ud_rc {
 	uint64_t kept_until;	   /* in us: until then it is not asked for */
 	enum ibv_wc_status failed; /* why what was posted to it cannot be completed */
 	uint64_t late;		   /* in us: when messages count as missing, or 0 */
+	/* Once it is given back: */
+	SLIST_ENTRY(vrb_ud_rc) old;
+	struct vrb_owner owner;
+	uint32_t was_of; /* its connection's number */
+	uint64_t linger; /* in us: when the device is not waited for any more */
+	bool let_go;	 /* the device holds no receive for it; atomic */
+	bool returned;	 /* the device has returned one */
 };
 
 /* A connection that sleeps remembers this besides; see ud_sleep.c. */
@@ -346,8 +352,9 @@ struct vrb_ud {
 		uint32_t count, most;
 		uint32_t cq_size, room;	       /* of the device's CQ, and how much of it is left */
 		TAILQ_HEAD(, vrb_ud_rc) turns; /* as they are looked at for one to give back */
-		struct vrb_ud_rcs old;	       /* given back, not destroyed yet; they count */
-		uint64_t look;		       /* in us: when to look next */
+		/* Given back, not destroyed yet, and those that can be destroyed; they count. */
+		struct vrb_ud_rcs old, gone;
+		uint64_t look; /* in us: when to look next */
 		/* The score of whom room was made for, until that time: others do not get it. */
 		uint64_t score, until;
 		struct vrb_ud_rc *by_qp[VRB_UD_RC_BUCKETS];

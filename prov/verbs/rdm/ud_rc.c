@@ -55,6 +55,7 @@ void vrb_ud_rc_init(struct vrb_ud *all)
 
 	TAILQ_INIT(&all->rcs.turns);
 	SLIST_INIT(&all->rcs.old);
+	SLIST_INIT(&all->rcs.gone);
 	if (!domain->grows || depth < LEAST || domain->attr.max_srq <= 0)
 		return;
 	all->rcs.wanted = true;
@@ -67,15 +68,22 @@ void vrb_ud_rc_init(struct vrb_ud *all)
 	all->rcs.room = all->rcs.cq_size > fixed ? all->rcs.cq_size - fixed : 0;
 }
 
-void vrb_ud_rc_fini(struct vrb_ud *all)
+static void destroy_all(struct vrb_ud_rcs *list)
 {
 	struct vrb_ud_rc *rc;
 
-	while ((rc = SLIST_FIRST(&all->rcs.old))) {
-		SLIST_REMOVE_HEAD(&all->rcs.old, old);
-		ibv_destroy_qp(rc->qp);
+	while ((rc = SLIST_FIRST(list))) {
+		SLIST_REMOVE_HEAD(list, old);
+		if (rc->qp)
+			ibv_destroy_qp(rc->qp);
 		free(rc);
 	}
+}
+
+void vrb_ud_rc_fini(struct vrb_ud *all)
+{
+	destroy_all(&all->rcs.old);
+	destroy_all(&all->rcs.gone);
 	if (all->rcs.srq)
 		ibv_destroy_srq(all->rcs.srq);
 	all->rcs.srq = NULL;
@@ -248,6 +256,7 @@ static int rc_connect(struct vrb_ud_conn *ud)
 	ret = to_rtr(ud);
 	if (!ret) {
 		ud->conn->takes = true;
+		ud->conn->let_go = false;
 		ret = to_rts(ud);
 	}
 	ud->rc->connected = !ret;
@@ -268,7 +277,7 @@ void vrb_ud_rc_answer(struct vrb_ud_conn *ud)
 {
 	if (ud->rc_due)
 		return;
-	if (!vrb_ud_of(ud)->rcs.wanted) {
+	if (!vrb_ud_of(ud)->rcs.wanted || ud->rc_closed) {
 		rc_refuse(ud, false);
 		return;
 	}
@@ -304,7 +313,7 @@ static bool is_valid(const struct vrb_ud_packet *packet)
 static void rc_refused(struct vrb_ud_conn *ud, bool for_now)
 {
 	vrb_ud_rc_close(ud);
-	ud->rc_closed = !for_now;
+	ud->rc_closed |= !for_now;
 	if (!for_now)
 		return;
 	ud->rc_met = false;
@@ -457,6 +466,8 @@ int vrb_ud_rc_take(struct vrb_ud *all, const struct ibv_wc *wc, struct ibv_wc *o
 
 	if (received && all->rcs.in_srq)
 		all->rcs.in_srq--;
+	if (received && !rc)
+		vrb_ud_back_returned(all, wc->qp_num);
 	if (received && (!rc || rc->ud->reason)) {
 		vrb_ud_srq_give(all, rx);
 		return 0;

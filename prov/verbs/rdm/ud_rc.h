@@ -62,6 +62,8 @@ void vrb_ud_back_sent(struct vrb_ud_conn *ud);
 int vrb_ud_back_met(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet);
 /* Returns true if packet has to wait for messages that the peer has sent by its queue pair. */
 bool vrb_ud_back_waits(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet);
+/* The device has returned a receive that a queue pair with that number has held. */
+void vrb_ud_back_returned(struct vrb_ud *all, uint32_t number);
 /* The work request that follows all others is complete, or has failed. */
 void vrb_ud_back_drained(struct vrb_ud_conn *ud, enum ibv_wc_status status);
 
