@@ -13,6 +13,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>
 #include "check.h"
+#include "rdm.h"
 
 enum { WORDS = 1024, KEY = 1 };
 
@@ -39,15 +40,13 @@ static struct fi_info *make_hints(void)
 
 	CHECK(hints);
 	hints->caps = FI_RMA | FI_ATOMIC;
+	rdm_hint_device(hints);
 	hints->addr_format = FI_FORMAT_UNSPEC;
-	hints->ep_attr->type = FI_EP_RDM;
 	hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
 	hints->domain_attr->data_progress = FI_PROGRESS_AUTO;
 	hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
 	hints->domain_attr->mr_mode = 0; /* application keys, and offsets into regions */
 	hints->domain_attr->threading = FI_THREAD_SAFE;
-	hints->domain_attr->name = strdup(need_env("WEFT_DEVICE"));
-	hints->fabric_attr->prov_name = strdup("verbs");
 	return hints;
 }
 

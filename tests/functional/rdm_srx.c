@@ -12,12 +12,9 @@ struct fi_info *srx_ask(uint64_t caps, size_t rx_ctx_cnt)
 
 	CHECK(hints);
 	hints->caps = caps;
-	hints->ep_attr->type = FI_EP_RDM;
+	rdm_hint_device(hints);
 	hints->ep_attr->rx_ctx_cnt = rx_ctx_cnt;
-	hints->addr_format = FI_SOCKADDR_IN;
 	hints->domain_attr->mr_mode = RDM_PROV_KEYS | (caps & FI_HMEM ? FI_MR_HMEM : 0);
-	hints->domain_attr->name = strdup(need_env("WEFT_DEVICE"));
-	hints->fabric_attr->prov_name = strdup("verbs");
 	ret = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info);
 	fi_freeinfo(hints);
 	if (!ret)
