@@ -93,7 +93,7 @@ static struct fi_info *efa_info_dgram(const struct vrb_device *dev, const struct
  */
 static struct fi_info *efa_info_rdm(const struct vrb_device *dev, const struct vrb_port *port)
 {
-	const uint64_t without = FI_NAMED_RX_CTX | FI_SOURCE_ERR;
+	const uint64_t without = FI_NAMED_RX_CTX;
 	struct fi_info *info = vrb_info_rdm(dev, port);
 
 	if (!info)

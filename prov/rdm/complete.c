@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Completions of an endpoint: counted, then written to the reader's array or to the ring. */
 #include <stdlib.h>
+#include <string.h>
 #include "prov/base/cq.h"
 #include <rdma/fi_errno.h>
 #include "cq.h"
@@ -20,12 +21,18 @@ void ofi_rdm_cq_wake(struct ofi_rdm_cq *cq)
 
 void ofi_rdm_cq_name_sender(struct ofi_cq_item *item, const struct ofi_rdm_addr *addr)
 {
-	struct ofi_rdm_addr *copy = malloc(sizeof(*copy));
+	struct ofi_rdm_sender *sender = malloc(sizeof(*sender));
 
-	item->from = copy;
-	if (!copy)
+	item->from = sender;
+	if (!sender)
 		return;
-	*copy = *addr;
+	if (ofi_rdm_addr_is_qp(addr)) {
+		sender->len = OFI_RDM_ADDR_NAME;
+		ofi_rdm_addr_name(addr, sender->name);
+	} else {
+		sender->len = ofi_addr_size(&addr->sa);
+		memcpy(sender->name, addr, sender->len);
+	}
 	item->flags |= OFI_RDM_CQ_FROM;
 }
 

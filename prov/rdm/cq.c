@@ -66,7 +66,7 @@ ssize_t ofi_rdm_cq_read_any(struct ofi_rdm_cq *cq, void *buf, size_t count, fi_a
 static void copy_error(struct ofi_rdm_cq *cq, const struct ofi_cq_item *item,
 		       struct fi_cq_err_entry *entry)
 {
-	const struct sockaddr *from = ofi_rdm_cq_sender(item);
+	struct ofi_rdm_sender *from = ofi_rdm_cq_sender(item);
 	const struct fi_cq_err_entry error = {
 		.op_context = item->context,
 		.flags = item->flags & ~OFI_RDM_CQ_FROM,
@@ -79,10 +79,10 @@ static void copy_error(struct ofi_rdm_cq *cq, const struct ofi_cq_item *item,
 		.prov_errno = item->prov_errno,
 	};
 
-	ofi_cq_copy_error(cq->domain->info->fabric_attr->api_version, entry, &error, from,
-			  ofi_addr_size(from));
+	ofi_cq_copy_error(cq->domain->info->fabric_attr->api_version, entry, &error,
+			  from ? from->name : NULL, from ? from->len : 0);
 	free(cq->sender);
-	cq->sender = (void *)(uintptr_t)from;
+	cq->sender = from;
 }
 
 static bool cq_take_error(struct ofi_cq *base, struct fi_cq_err_entry *entry)

@@ -40,9 +40,17 @@ struct ofi_rdm_cq {
 #define OFI_RDM_CQ_FROM (1ULL << 63) /* in the flags of a failed entry: `from` is set */
 
 /* Returns the sender address of a failed entry, or NULL. */
-static inline void *ofi_rdm_cq_sender(const struct ofi_cq_item *item)
+/* The address of an unknown sender, as an address vector takes it. */
+struct ofi_rdm_sender {
+	size_t len;
+	uint8_t name[OFI_RDM_ADDR_NAME] __attribute__((aligned(8)));
+};
+
+static inline struct ofi_rdm_sender *ofi_rdm_cq_sender(const struct ofi_cq_item *item)
 {
-	return item->err && item->flags & OFI_RDM_CQ_FROM ? (void *)(uintptr_t)item->from : NULL;
+	return item->err && item->flags & OFI_RDM_CQ_FROM
+		       ? (struct ofi_rdm_sender *)(uintptr_t)item->from
+		       : NULL;
 }
 
 /* Returns the completion vector of the endpoint's queue: the receive CQ's if there is one. */

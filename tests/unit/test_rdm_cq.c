@@ -85,6 +85,24 @@ static void addresses_are_not_kept(void **state)
 	assert_true(mallinfo2().uordblks < before + GROWN);
 }
 
+/* The name of a queue pair is given as the bytes that an address vector takes. */
+static void a_name_is_as_it_is_inserted(void **state)
+{
+	struct ofi_cq_item item = { .err = FI_EADDRNOTAVAIL };
+	struct fi_cq_err_entry error = { 0 };
+	uint8_t gid[16] = { 0xfe, 1 };
+	struct ofi_rdm_addr addr, found;
+
+	(void)state;
+	assert_true(ofi_rdm_addr_set_qp(&addr, gid, 5, 6));
+	ofi_rdm_cq_name_sender(&item, &addr);
+	ofi_rdm_cq_put((struct ofi_rdm_cq *)cq, &item);
+	assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
+	assert_int_equal(error.err_data_size, OFI_RDM_ADDR_NAME);
+	assert_true(ofi_rdm_addr_from_name(&found, error.err_data));
+	assert_int_equal(ofi_rdm_addr_compare(&found, &addr), 0);
+}
+
 /* Valgrind and the address sanitizer see that nothing is lost. */
 static void what_is_not_read_is_freed(void **state)
 {
@@ -138,6 +156,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(addresses_are_not_kept, begin, end),
+		cmocka_unit_test_setup_teardown(a_name_is_as_it_is_inserted, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_not_read_is_freed, begin, end),
 		cmocka_unit_test_setup_teardown(others_have_no_address, begin, end),
 		cmocka_unit_test_setup_teardown(an_unknown_source_is_counted_as_an_error, begin,
