@@ -93,7 +93,7 @@ struct vrb_rc_peer {
 	uint32_t conns;		    /* number of its connections in any state */
 	uint32_t seen;		    /* value of conn->head when its use was last checked */
 	/*
-	 * Marks of messages that travel in requests on datagrams, see ud_first.c: of the one that
+	 * Marks of messages that travel in requests on datagrams, see conn_first.h: of the one that
 	 * may have been delivered to the peer, and of the last one that it delivered here; or 0.
 	 */
 	uint32_t doubt, delivered;
