@@ -99,7 +99,7 @@ static void hear_reply(const struct rdma_ud_param *reply)
 {
 	const uint8_t *data = reply->private_data;
 	struct ibv_ah_attr attr = reply->ah_attr;
-	struct vrb_ud_words words;
+	struct vrb_ud_words words = { 0 };
 
 	CHECK(vrb_ud_words_parse(data + 1 + data[0], reply->private_data_len - 1u - data[0],
 				 &words));
@@ -115,7 +115,7 @@ static void join(const struct sockaddr_in *to)
 	static uint16_t port = 2000;
 	struct sockaddr_in name = *to;
 	struct ofi_rdm_cmwire cm;
-	struct vrb_ud_words words;
+	struct vrb_ud_words words = { 0 };
 	struct rdma_conn_param param = { 0 };
 	struct rdma_cm_event *event;
 	uint8_t data[256] = { 0 };

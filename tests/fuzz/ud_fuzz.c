@@ -186,7 +186,6 @@ static void aim(struct vrb_ud_head *head, struct vrb_ud_place *place)
 
 	head->version = VRB_UD_VERSION;
 	head->kind %= VRB_UD_KINDS;
-	head->unused = 0;
 	head->flags &= VRB_UD_LAST;
 	head->to = htole32(peer[0]->rc.qp_num);
 	head->from = htole32(peer[1]->rc.qp_num);
