@@ -5,6 +5,7 @@
  * and gives the same address.
  */
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ofi/addr.h>
