@@ -386,7 +386,9 @@ static void close_while_it_reads(const struct ud_net_params *params)
 	ud_net_set(params);
 	ud_nodes[0].rc.conns.timer.fd = -1;
 	ep->closing = true;
+	ud_net_yields = true;
 	vrb_rdm_conn_close(ep);
+	ud_net_yields = false;
 	assert_int_equal(ud_net_reading(), 0);
 	assert_int_equal(successes + cancels, VRB_UD_READS + 2);
 	ud_net_set(&calm);

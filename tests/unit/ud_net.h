@@ -71,6 +71,7 @@ struct ud_net_params {
 
 extern struct ud_node ud_nodes[UD_NODES];
 extern int ud_net_objects; /* of the device that exist */
+extern bool ud_net_yields; /* sched_yield() lets time pass */
 
 void ud_net_begin(uint64_t seed, const struct ud_net_params *params);
 /* Changes what the network does from now on. */
