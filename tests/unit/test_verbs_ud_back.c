@@ -10,22 +10,6 @@
 
 enum { ALL = 7, ID = 99 };
 
-static const struct ud_net_params calm = { .grows = ALL };
-
-static int begin(void **state)
-{
-	(void)state;
-	ud_flows_begin(7, &calm);
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	ud_net_end();
-	return 0;
-}
-
 static void ask_any(void)
 {
 	unsigned int at = ud_net_any(2);
@@ -319,7 +303,7 @@ static void room_is_kept(void **state)
 	assert_int_equal(all->rcs.until, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, ud_flows_setup, ud_flows_teardown)
 
 int main(void)
 {

@@ -11,20 +11,6 @@
 
 static const struct ud_net_params calm = { .grows = 7 };
 
-static int begin(void **state)
-{
-	(void)state;
-	ud_flows_begin(7, &calm);
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	ud_net_end();
-	return 0;
-}
-
 /* Node 0 gets a packet as if from its peer. */
 static void say_packet(struct vrb_ud_packet packet)
 {
@@ -374,7 +360,7 @@ static void peers_die_in_the_middle(void **state)
 	}
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, ud_flows_setup, ud_flows_teardown)
 
 int main(void)
 {

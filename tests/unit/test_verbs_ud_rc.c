@@ -16,20 +16,6 @@ enum { ALL = 7, QPN = 77 };
 
 static const struct ud_net_params calm = { .grows = ALL };
 
-static int begin(void **state)
-{
-	(void)state;
-	ud_flows_begin(7, &calm);
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	ud_net_end();
-	return 0;
-}
-
 static void nothing_overtakes(void **state)
 {
 	struct ud_net_params params = { .grows = ALL };
@@ -508,7 +494,7 @@ static void busy_connections_drain(void **state)
 	assert_true(ud_flow_is_used(0));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, ud_flows_setup, ud_flows_teardown)
 
 int main(void)
 {

@@ -213,3 +213,19 @@ void ud_flows_use(void)
 	ud_flows_settle();
 	assert_true(ud_flow_is_used(0) && ud_flow_is_used(1));
 }
+
+int ud_flows_setup(void **state)
+{
+	static const struct ud_net_params calm = { .grows = (1u << UD_NODES) - 1 };
+
+	(void)state;
+	ud_flows_begin(7, &calm);
+	return 0;
+}
+
+int ud_flows_teardown(void **state)
+{
+	(void)state;
+	ud_net_end();
+	return 0;
+}

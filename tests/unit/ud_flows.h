@@ -24,6 +24,9 @@ struct ud_flow {
 extern struct ud_flow ud_flows[2];
 extern struct ud_conn *ud_flow_conns[2];
 
+/* For cmocka: a calm network, in which all connections may get queue pairs. */
+int ud_flows_setup(void **state);
+int ud_flows_teardown(void **state);
 void ud_flows_begin(uint64_t seed, const struct ud_net_params *params);
 struct vrb_ud_conn *ud_flow_at(unsigned int at);
 /* Has both ends post to queue pairs. */

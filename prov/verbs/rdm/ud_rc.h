@@ -54,11 +54,11 @@ bool vrb_ud_back_may(struct vrb_ud_conn *ud);
 void vrb_ud_back_look(struct vrb_ud_conn *ud);
 /* Returns true if VRB_UD_BACK is to be sent. */
 bool vrb_ud_back_is_due(const struct vrb_ud_conn *ud);
-/* Fills that in; it is sent now. */
+/* Fills in VRB_UD_BACK, which is sent now. */
 void vrb_ud_back_describe(struct vrb_ud_conn *ud, struct vrb_ud_packet *packet);
-/* It is sent. */
+/* VRB_UD_BACK is sent. */
 void vrb_ud_back_sent(struct vrb_ud_conn *ud);
-/* Handles that of the peer. Returns 0, or -FI_EPROTO if no peer sends it. */
+/* Handles the peer's VRB_UD_BACK. Returns 0, or -FI_EPROTO if no peer sends it. */
 int vrb_ud_back_met(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet);
 /* Returns true if packet has to wait for messages that the peer has sent by its queue pair. */
 bool vrb_ud_back_waits(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet);
