@@ -111,6 +111,19 @@ int ends_time_out(struct ends *s, const char *name)
 	return ends_step(s, name, -FI_ETIMEDOUT);
 }
 
+int ends_receive(struct ends *s, int i, const char *name)
+{
+	long end = ends_now_ms() + WAIT_MS;
+	int ret = 0;
+
+	while (!ret) {
+		ret = ends_take(s, i, name);
+		if (!ret && ends_now_ms() > end)
+			return ends_time_out(s, name);
+	}
+	return ret < 0 ? -1 : 0;
+}
+
 int ends_complete(struct ends *s, const char *name, int first, int second)
 {
 	long end = ends_now_ms() + WAIT_MS;

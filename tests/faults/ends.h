@@ -45,6 +45,8 @@ int ends_open(struct ends *s, int i); /* opens an endpoint */
 int ends_introduce(struct ends *s, int i);
 /* Returns 1 if there is an entry, 0 if none. */
 int ends_take(struct ends *s, int i, const char *name);
+/* Waits for one completion, without polling the other endpoint. */
+int ends_receive(struct ends *s, int i, const char *name);
 /* Waits for the given numbers of completions. */
 int ends_complete(struct ends *s, const char *name, int first, int second);
 /* Records that nothing arrived in time. */

@@ -4,6 +4,7 @@
  * close.
  */
 #include <string.h>
+#include <unistd.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
@@ -17,6 +18,37 @@ static int message(struct ends *s, int from, size_t len)
 	       ends_step(s, "fi_tsend",
 			 AGAIN(fi_tsend(s->ep[from], s->out, len, NULL, s->to[from], len, NULL))) ||
 	       ends_complete(s, "waiting for a message", 1, 1);
+}
+
+/*
+ * The sender of a large message ends the connection if it cannot revoke the receiver's right to its
+ * memory. What its device has acknowledged by then is not lost.
+ */
+static int crossing(struct ends *s)
+{
+	int taken = 0, i, ret;
+
+	if (ends_step(s, "fi_trecv",
+		      AGAIN(fi_trecv(s->ep[1], s->target, 8, NULL, FI_ADDR_UNSPEC, 4, 0, NULL))) ||
+	    ends_step(
+		    s, "fi_trecv",
+		    AGAIN(fi_trecv(s->ep[0], s->in, ENDS_LEN, NULL, FI_ADDR_UNSPEC, 5, 0, NULL))) ||
+	    ends_step(s, "fi_tsend",
+		      AGAIN(fi_tsend(s->ep[1], s->out, ENDS_LEN, NULL, s->to[1], 5, NULL))) ||
+	    ends_receive(s, 0, "waiting for a large message"))
+		return -1;
+	/* Its end has arrived, and is processed before what follows arrives. */
+	for (i = 0; i < 4; i++) {
+		usleep(2000);
+		ret = ends_take(s, 1, "waiting for its end");
+		if (ret < 0)
+			return -1;
+		taken += ret;
+	}
+	if (ends_step(s, "fi_tinject", AGAIN(fi_tinject(s->ep[0], s->out, 8, s->to[0], 4))))
+		return -1;
+	usleep(40000);
+	return ends_complete(s, "waiting for what crossed its end", 0, 2 - taken);
 }
 
 /* More than one packet that nobody waits for. */
@@ -82,7 +114,7 @@ static int fence(struct ends *s)
 static int transfer(struct ends *s)
 {
 	return message(s, 0, 8) || sleep_once(s) || message(s, 1, 4000) || message(s, 0, 30000) ||
-	       message(s, 1, ENDS_LEN) || unexpected(s) || memory(s) || fence(s);
+	       crossing(s) || unexpected(s) || memory(s) || fence(s);
 }
 
 /* What comes before the domain is the same as in script.c. */

@@ -11,7 +11,6 @@
 #include "prov/rdm/op.h"
 #include "prov/verbs/rdm/conn_int.h"
 #include "prov/verbs/rdm/rc.h"
-#include "capture.h"
 #include "fake_verbs.h"
 
 enum { SHARE = 3072, RX = 512, MOST = 2000 };
@@ -107,46 +106,6 @@ static void shares_what_does_not_grow(void **state)
 	assert_int_equal(rc.room.size, SHARE + RX);
 	assert_int_equal(fake.resizes, 1);
 	check_burden();
-}
-
-static unsigned int lines_of(const char *text)
-{
-	unsigned int lines = 0;
-
-	while ((text = strchr(text, '\n'))) {
-		text++;
-		lines++;
-	}
-	return lines;
-}
-
-/* Whoever asks for connections without end, or breaks them, does not fill the log. */
-static void faults_do_not_fill_the_log(void **state)
-{
-	const struct ofi_rdm_conn_params params = { .cap = 1 };
-	const struct ibv_wc wc = { .status = IBV_WC_REM_OP_ERR };
-	static struct vrb_rc_peer rc_peer;
-	struct vrb_rc_conn *conn;
-	int i;
-
-	(void)state;
-	rc_peer.rdm = (struct ofi_rdm_peer){ .ep = &rc.rdm, .addr.sa.sa_family = AF_INET };
-	ofi_rdm_conn_set_init(&rc.conns.set, &params);
-	TAILQ_INIT(&rc.conns.starved);
-	rc.conns.timer.fd = -1;
-	fill();
-	conn = conns[0];
-	conn->peer = &rc_peer.rdm;
-	capture_start();
-	for (i = 0; i < 100; i++) {
-		assert_null(vrb_rc_conn_new(&rc.rdm));
-		vrb_rdm_conn_fault(&rc_peer.rdm.proto, OFI_RDM_WIRE_E_MEMORY);
-		vrb_rdm_conn_fault(&rc_peer.rdm.proto, OFI_RDM_WIRE_E_TYPE);
-		vrb_rdm_conn_failed(conn, FI_EIO, &wc);
-		vrb_rdm_conn_qp_event(conn, IBV_EVENT_QP_FATAL);
-	}
-	assert_in_range(lines_of(capture_stop()), 4, 15);
-	conn->peer = NULL;
 }
 
 /*
@@ -566,7 +525,6 @@ static void what_is_queued_is_sent_on_the_next_connection(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(faults_do_not_fill_the_log, begin, end),
 		cmocka_unit_test_setup_teardown(knows_a_request_that_is_no_more, begin, end),
 		cmocka_unit_test_setup_teardown(lingers_until_it_lets_go, begin, end),
 		cmocka_unit_test_setup_teardown(a_mark_is_passed_when_all_before_it_is_complete,

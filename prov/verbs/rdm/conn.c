@@ -356,6 +356,15 @@ void vrb_rdm_conn_retry_receives(struct ofi_rdm_ep *ep)
 	vrb_rc(ep)->conns.rx_short = true;
 }
 
+/* Nobody would report the loss of messages that the device has acknowledged: they are processed. */
+static void end_faulty(struct vrb_rc_conn *conn)
+{
+	vrb_rc_conn_stop(conn);
+	vrb_rdm_poll_all(conn->ep);
+	if (conn->live)
+		vrb_rdm_conn_step_failed(conn->peer, conn->fault);
+}
+
 /* Retries each peer once: one that still lacks something registers itself again. */
 static void retry_starved(struct ofi_rdm_ep *ep)
 {
@@ -371,7 +380,7 @@ static void retry_starved(struct ofi_rdm_ep *ep)
 		TAILQ_REMOVE(&retried, rc, starving);
 		rc->starved = false;
 		if (rc->conn && rc->conn->live && rc->conn->fault)
-			vrb_rdm_conn_step_failed(&rc->rdm, rc->conn->fault);
+			end_faulty(rc->conn);
 		else
 			ofi_rdm_try_again(&rc->rdm);
 	}

@@ -292,6 +292,15 @@ bool vrb_rc_conn_break(struct vrb_rc_conn *conn)
 	return !ibv_post_send(conn->qp, &wr, &bad);
 }
 
+/* Datagrams are acknowledged by the endpoint itself, so none is lost. */
+void vrb_rc_conn_stop(struct vrb_rc_conn *conn)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	if (!conn->ud)
+		ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE);
+}
+
 void vrb_rc_conn_drop_rights(struct vrb_rc_conn *conn)
 {
 	vrb_rdm_windows_drop(conn);

@@ -120,6 +120,8 @@ int vrb_rc_conn_create_qp(struct vrb_rc_conn *conn);
 int vrb_rc_conn_connect(struct vrb_rc_conn *conn);
 /* Grants the peer its remote access. Returns 0 or FI_E*. */
 int vrb_rc_conn_open(struct vrb_rc_conn *conn);
+/* Makes the device acknowledge nothing more that the peer sends. */
+void vrb_rc_conn_stop(struct vrb_rc_conn *conn);
 /*
  * Makes everything posted complete with errors, and then conn->last. Returns false if that may not
  * happen, so the queue pair must be destroyed.

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Faults that end connections of reliable datagrams. */
+#include "unit.h"
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "prov/rdm/op.h"
+#include "prov/verbs/rdm/conn_int.h"
+#include "prov/verbs/rdm/rc.h"
+#include "capture.h"
+#include "fake_verbs.h"
+
+enum { CQ_SIZE = 64 };
+
+static struct vrb_rc_ep rc;
+static struct vrb_fabric fabric;
+static struct vrb_domain domain;
+static struct vrb_rc_peer rc_peer;
+static struct vrb_rc_conn *conn;
+static bool polled_late;
+
+/* Notes that the connection is still up, but nothing more can arrive. */
+static int poll_nothing(struct ibv_cq *cq, int n, struct ibv_wc *wc)
+{
+	(void)cq;
+	(void)n;
+	(void)wc;
+	polled_late |= conn->live && conn->qp->state == IBV_QPS_ERR;
+	return 0;
+}
+
+static struct ibv_context context = { .ops.poll_cq = poll_nothing };
+static struct ibv_cq poll_cq = { .context = &context };
+
+static int begin(void **state)
+{
+	const struct ofi_rdm_conn_params params = { .cap = 1 };
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC };
+
+	(void)state;
+	fake_reset();
+	memset(&rc, 0, sizeof(rc));
+	domain = (struct vrb_domain){ .ctx = &fake.ctx, .fabric = &fabric };
+	fake.attr.max_cqe = domain.attr.max_cqe = CQ_SIZE;
+	domain.pd = ibv_alloc_pd(&fake.ctx);
+	rc.rdm.domain = &domain.base;
+	rc.room.size = rc.room.left = CQ_SIZE;
+	rc.cq = ibv_create_cq(&fake.ctx, CQ_SIZE, NULL, NULL, 0);
+	rc.poll_cq = &poll_cq;
+	ofi_rdm_conn_set_init(&rc.conns.set, &params);
+	TAILQ_INIT(&rc.conns.starved);
+	rc.conns.timer.fd = -1;
+	rc_peer = (struct vrb_rc_peer){ .rdm.ep = &rc.rdm };
+	rc_peer.rdm.addr.sa.sa_family = AF_INET;
+	conn = vrb_rc_conn_new(&rc.rdm);
+	assert_non_null(conn);
+	conn->peer = &rc_peer.rdm;
+	rc_peer.conn = conn;
+	init.send_cq = init.recv_cq = rc.cq;
+	conn->qp = ibv_create_qp(domain.pd, &init);
+	polled_late = false;
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	ibv_destroy_qp(conn->qp);
+	conn->qp = NULL;
+	conn->peer = NULL;
+	vrb_rc_conn_free(conn);
+	ibv_destroy_cq(rc.cq);
+	ibv_dealloc_pd(domain.pd);
+	fake_all_closed();
+	return 0;
+}
+
+static unsigned int lines_of(const char *text)
+{
+	unsigned int lines = 0;
+
+	while ((text = strchr(text, '\n'))) {
+		text++;
+		lines++;
+	}
+	return lines;
+}
+
+static void use_room(void)
+{
+	rc.room.left = 0;
+	rc.room.fixed = true;
+}
+
+/* Whoever asks for connections without end, or breaks them, does not fill the log. */
+static void faults_do_not_fill_the_log(void **state)
+{
+	const struct ibv_wc wc = { .status = IBV_WC_REM_OP_ERR };
+	uint32_t left = rc.room.left;
+	int i;
+
+	(void)state;
+	use_room();
+	capture_start();
+	for (i = 0; i < 100; i++) {
+		assert_null(vrb_rc_conn_new(&rc.rdm));
+		vrb_rdm_conn_fault(&rc_peer.rdm.proto, OFI_RDM_WIRE_E_MEMORY);
+		vrb_rdm_conn_fault(&rc_peer.rdm.proto, OFI_RDM_WIRE_E_TYPE);
+		vrb_rdm_conn_failed(conn, FI_EIO, &wc);
+		vrb_rdm_conn_qp_event(conn, IBV_EVENT_QP_FATAL);
+	}
+	assert_in_range(lines_of(capture_stop()), 4, 15);
+	rc.room.left = left;
+}
+
+/* What the device has acknowledged is processed before a connection ends that has a fault. */
+static void last_messages_are_not_lost(void **state)
+{
+	(void)state;
+	conn->live = true;
+	capture_start();
+	vrb_rdm_conn_damaged(conn);
+	vrb_rdm_conn_tick(&rc.rdm);
+	capture_stop();
+	assert_true(polled_late);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(faults_do_not_fill_the_log, begin, end),
+		cmocka_unit_test_setup_teardown(last_messages_are_not_lost, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
