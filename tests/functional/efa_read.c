@@ -184,6 +184,8 @@ int main(void)
 
 	setenv("WEFT_PROVIDER", "efa", 1);
 	setenv("FAKE_EFA_READ", "1", 1);
+	/* A parameter of verbs changes nothing. */
+	setenv("FI_VERBS_RDM_USE_WRITE", "1", 1);
 	setenv("FI_EFA_ENABLE_SHM_TRANSFER", "0", 1);
 	ret = run_test(with_reads);
 	if (!ret)

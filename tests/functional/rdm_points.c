@@ -131,7 +131,12 @@ static void until_half(struct scene *s)
 
 static void announce(struct scene *s)
 {
+	uint64_t end = now_ms() + TIMEOUT_MS / 2;
+
 	send_one(s, 0);
+	/* What an adapter refuses for want of a receive is sent again, later and later. */
+	while (!strcmp(rdm_transport(), "srd") && !s->done && now_ms() < end)
+		poll_once(s);
 }
 
 static bool is_told(const struct child *parent)

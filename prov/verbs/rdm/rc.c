@@ -457,7 +457,8 @@ struct ofi_rdm_xport vrb_rdm_rc(const struct vrb_domain *domain, const struct fi
 			.delivers = domain->ctx->device->transport_type != IBV_TRANSPORT_IWARP,
 			.can_read = true,
 			.copies = domain->shares,
-			.can_write = true,
+			/* An adapter reads at most, whatever verbs prefers. */
+			.can_write = !domain->unordered,
 			.window = OFI_RDM_WIRE_WINDOW,
 			.max_packet = (size_t)vrb_params.rdm_buffer_size,
 			.max_read = most_at_once(domain, info),
