@@ -16,14 +16,15 @@ static struct vrb_fabric fabric;
 static struct vrb_domain domain;
 static struct vrb_rc_peer rc_peer;
 static struct vrb_rc_conn *conn;
-static bool polled_late;
+static bool polled, polled_late;
 
-/* Notes that the connection is still up, but nothing more can arrive. */
+/* Notes whether the connection is still up, and whether nothing more can arrive. */
 static int poll_nothing(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {
 	(void)cq;
 	(void)n;
 	(void)wc;
+	polled |= conn->live;
 	polled_late |= conn->live && conn->qp->state == IBV_QPS_ERR;
 	return 0;
 }
@@ -57,7 +58,7 @@ static int begin(void **state)
 	rc_peer.conn = conn;
 	init.send_cq = init.recv_cq = rc.cq;
 	conn->qp = ibv_create_qp(domain.pd, &init);
-	polled_late = false;
+	polled = polled_late = false;
 	return 0;
 }
 
@@ -124,11 +125,23 @@ static void last_messages_are_not_lost(void **state)
 	assert_true(polled_late);
 }
 
+/* The device may report the failure of a queue pair before its last completions are polled. */
+static void last_messages_are_not_lost_by_an_event(void **state)
+{
+	(void)state;
+	conn->live = true;
+	capture_start();
+	vrb_rdm_conn_qp_event(conn, IBV_EVENT_QP_ACCESS_ERR);
+	capture_stop();
+	assert_true(polled);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(faults_do_not_fill_the_log, begin, end),
 		cmocka_unit_test_setup_teardown(last_messages_are_not_lost, begin, end),
+		cmocka_unit_test_setup_teardown(last_messages_are_not_lost_by_an_event, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
