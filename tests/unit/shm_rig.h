@@ -12,7 +12,7 @@
 enum { LEN = 8, SIZE = 4096, ROOM = 8 };
 
 static struct vrb_rc_ep rc;
-static struct vrb_rc_conn conn;
+static struct vrb_rc_conn conn, *list = &conn;
 static struct vrb_shm_conn shm, *conns[64];
 static struct vrb_shm all;
 static struct vrb_shm_bell bell;
@@ -118,7 +118,7 @@ static int begin(void **state)
 	rc.shm = &all;
 	rc.rx.size = SIZE;
 	rc.rx.free = NULL;
-	rc.by_qp[0] = &conn;
+	rc.by_qp = (struct vrb_rc_table){ .lists = &list, .size = 1, .used = 1 };
 	conn.ep = &rc.rdm;
 	conn.shm = &shm;
 	shm.conn = &conn;

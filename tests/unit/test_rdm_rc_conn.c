@@ -333,7 +333,8 @@ static void connect_all(struct ibv_qp *qp)
 		conns[i]->qp_num = i;
 		conns[i]->live = true;
 		conns[i]->peer = &peers[i].rdm;
-		rc.by_qp[i] = conns[i];
+		assert_true(vrb_rc_table_reserve(&rc.by_qp));
+		vrb_rc_table_add(&rc.by_qp, conns[i]);
 		peers[i] = (struct vrb_rc_peer){ .rdm.ep = &rc.rdm, .conn = conns[i] };
 		peers[i].rdm.proto.flow.credits = 1;
 		if (i == BUFS)

@@ -522,11 +522,10 @@ static void node_close(struct ud_node *node)
 
 static void close_conns(struct ud_node *node)
 {
-	unsigned int i;
+	struct vrb_rc_conn *conn;
 
-	for (i = 0; i < VRB_RDM_QP_BUCKETS; i++)
-		while (node->rc.by_qp[i])
-			ud_net_close((struct ud_conn *)node->rc.by_qp[i]);
+	while ((conn = vrb_rc_table_next(&node->rc.by_qp, NULL)))
+		ud_net_close((struct ud_conn *)conn);
 }
 
 void ud_net_end(void)

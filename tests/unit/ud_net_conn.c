@@ -12,11 +12,6 @@ static void must(bool truth)
 		abort();
 }
 
-static struct vrb_rc_conn **bucket(struct ud_conn *conn)
-{
-	return &conn->node->rc.by_qp[conn->rc.qp_num % VRB_RDM_QP_BUCKETS];
-}
-
 struct ud_conn *ud_net_conn(unsigned int at)
 {
 	struct ud_conn *conn = calloc(1, sizeof(*conn));
@@ -29,8 +24,8 @@ struct ud_conn *ud_net_conn(unsigned int at)
 	conn->rc.live = true;
 	conn->rc.size = 64;
 	must(!vrb_ud_conn_open(&conn->rc));
-	conn->rc.qp_next = *bucket(conn);
-	*bucket(conn) = &conn->rc;
+	must(vrb_rc_table_reserve(&conn->node->rc.by_qp));
+	vrb_rc_table_add(&conn->node->rc.by_qp, &conn->rc);
 	return conn;
 }
 
@@ -60,12 +55,8 @@ void ud_net_join(unsigned int from, unsigned int to, struct ud_conn **active,
 
 void ud_net_close(struct ud_conn *conn)
 {
-	struct vrb_rc_conn **at = bucket(conn);
-
 	vrb_ud_conn_close(&conn->rc);
-	while (*at != &conn->rc)
-		at = &(*at)->qp_next;
-	*at = conn->rc.qp_next;
+	vrb_rc_table_remove(&conn->node->rc.by_qp, &conn->rc);
 	free(conn);
 }
 

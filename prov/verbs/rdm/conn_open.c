@@ -314,7 +314,7 @@ static void close_conn(struct vrb_rc_conn *conn)
 
 void vrb_rdm_conn_close(struct ofi_rdm_ep *ep)
 {
-	struct vrb_rc_conn *conn;
+	struct vrb_rc_conn *conn, *next;
 	uint32_t i;
 
 	if (vrb_rc(ep)->conns.timer.fd >= 0)
@@ -344,9 +344,10 @@ void vrb_rdm_conn_close(struct ofi_rdm_ep *ep)
 			close_conn(vrb_rc_peer(ep->peers[i])->next);
 	}
 	vrb_rdm_conn_probes_free(&vrb_rc(ep)->conns.probes);
-	for (i = 0; i < VRB_RDM_QP_BUCKETS; i++)
-		while ((conn = vrb_rc(ep)->by_qp[i]))
-			close_conn(conn);
+	for (conn = vrb_rc_table_next(&vrb_rc(ep)->by_qp, NULL); conn; conn = next) {
+		next = vrb_rc_table_next(&vrb_rc(ep)->by_qp, conn);
+		close_conn(conn);
+	}
 	/* Drops the events of what is closed. */
 	vrb_rdm_conn_settle(ep);
 	if (vrb_rc(ep)->conns.timer.fd >= 0)

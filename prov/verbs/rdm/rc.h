@@ -10,14 +10,14 @@
 #include <infiniband/verbs.h>
 #include "buf.h"
 #include "conns.h"
+#include "conn_table.h"
 #include "prov/rdm/peer.h"
 #include "prov/rdm/policy.h"
 #include "prov/verbs/provider/domain.h"
 #include "prov/rdm/rdm.h"
 
-#define VRB_RDM_QP_BUCKETS 1024u
-#define VRB_RDM_NO_QP	   UINT32_MAX
-#define VRB_RDM_BATCH	   16 /* completions polled at once */
+#define VRB_RDM_NO_QP UINT32_MAX
+#define VRB_RDM_BATCH 16 /* completions polled at once */
 
 struct vrb_rdm_lease;
 struct vrb_shm;
@@ -78,7 +78,7 @@ struct vrb_rc_ep {
 	SLIST_HEAD(, vrb_rdm_lease) spare_leases;
 
 	/* Connections. */
-	struct vrb_rc_conn *by_qp[VRB_RDM_QP_BUCKETS];
+	struct vrb_rc_table by_qp;
 	uint32_t recent_qp;  /* live connection of a peer that is up and marked as used, or none */
 	uint32_t recent_src; /* the number that the peer's messages have for matching */
 	/* The peer's own number; the contexts of a scalable endpoint share recent_src. */

@@ -63,12 +63,10 @@ static bool signals_all(const struct ofi_rdm_ep *ep)
 
 void vrb_rc_conn_signal_all(struct ofi_rdm_ep *ep)
 {
-	struct vrb_rc_conn *conn;
-	uint32_t i;
+	struct vrb_rc_conn *conn = NULL;
 
-	for (i = 0; i < VRB_RDM_QP_BUCKETS; i++)
-		for (conn = vrb_rc(ep)->by_qp[i]; conn; conn = conn->qp_next)
-			conn->quiet = 0;
+	while ((conn = vrb_rc_table_next(&vrb_rc(ep)->by_qp, conn)))
+		conn->quiet = 0;
 }
 
 bool vrb_rc_conn_has_room(const struct ofi_rdm_ep *ep)
@@ -129,21 +127,6 @@ struct vrb_rc_conn *vrb_rc_conn_new(struct ofi_rdm_ep *ep)
 	return conn;
 }
 
-static struct vrb_rc_conn **qp_bucket(struct ofi_rdm_ep *ep, uint32_t qp_num)
-{
-	return &vrb_rc(ep)->by_qp[qp_num % VRB_RDM_QP_BUCKETS];
-}
-
-static void conn_unlist(struct vrb_rc_conn *conn)
-{
-	struct vrb_rc_conn **at = qp_bucket(conn->ep, conn->qp_num);
-
-	while (*at && *at != conn)
-		at = &(*at)->qp_next;
-	if (*at)
-		*at = conn->qp_next;
-}
-
 void vrb_rc_conn_destroy_qp(struct vrb_rc_conn *conn)
 {
 	int err;
@@ -165,7 +148,7 @@ void vrb_rc_conn_free(struct vrb_rc_conn *conn)
 		return;
 	vrb_shm_conn_close(conn);
 	vrb_ud_conn_close(conn);
-	conn_unlist(conn);
+	vrb_rc_table_remove(&vrb_rc(conn->ep)->by_qp, conn);
 	vrb_rc(conn->ep)->room.left += room_of(conn->ep, conn->size);
 	if (conn->peer)
 		vrb_rc_peer(conn->peer)->conns--;
@@ -198,18 +181,12 @@ static int to_init(struct vrb_rc_conn *conn)
 	return err ? conn_failed("ibv_modify_qp to INIT", err) : 0;
 }
 
-static void conn_list(struct vrb_rc_conn *conn)
-{
-	conn->qp_next = *qp_bucket(conn->ep, conn->qp_num);
-	*qp_bucket(conn->ep, conn->qp_num) = conn;
-}
-
 static int create_ud(struct vrb_rc_conn *conn)
 {
 	int ret = vrb_ud_conn_open(conn);
 
 	if (!ret)
-		conn_list(conn);
+		vrb_rc_table_add(&vrb_rc(conn->ep)->by_qp, conn);
 	return ret;
 }
 
@@ -230,6 +207,8 @@ int vrb_rc_conn_create_qp(struct vrb_rc_conn *conn)
 		},
 	};
 
+	if (!vrb_rc_table_reserve(&vrb_rc(ep)->by_qp))
+		return -FI_ENOMEM;
 	if (vrb_rc(ep)->ud)
 		return create_ud(conn);
 	conn->qp = vrb_qp_new(vrb_rc_domain(ep)->pd, &attr);
@@ -237,7 +216,7 @@ int vrb_rc_conn_create_qp(struct vrb_rc_conn *conn)
 		return conn_failed("ibv_create_qp", errno);
 	conn->sq = conn->qp;
 	conn->qp_num = conn->qp->qp_num;
-	conn_list(conn);
+	vrb_rc_table_add(&vrb_rc(ep)->by_qp, conn);
 	return to_init(conn);
 }
 
@@ -376,14 +355,12 @@ void vrb_rc_conn_probe(struct vrb_rc_conn *conn, struct ofi_rdm_flow *flow)
 void vrb_rc_conn_probe_all(struct ofi_rdm_ep *ep)
 {
 	uint64_t now = ofi_now_ms();
-	struct vrb_rc_conn *conn;
-	uint32_t i;
+	struct vrb_rc_conn *conn = NULL;
 
 	if (vrb_rc(ep)->conns.probed == now)
 		return;
 	vrb_rc(ep)->conns.probed = now;
-	for (i = 0; i < VRB_RDM_QP_BUCKETS; i++)
-		for (conn = vrb_rc(ep)->by_qp[i]; conn; conn = conn->qp_next)
-			if (conn->live)
-				vrb_rc_conn_probe(conn, &conn->peer->proto.flow);
+	while ((conn = vrb_rc_table_next(&vrb_rc(ep)->by_qp, conn)))
+		if (conn->live)
+			vrb_rc_conn_probe(conn, &conn->peer->proto.flow);
 }

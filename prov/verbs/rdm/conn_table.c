@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Connections found by their numbers. */
+#include "conn_table.h"
+
+#include <stdlib.h>
+#include "rc_conn.h"
+
+#define FEWEST 64u
+
+static struct vrb_rc_conn **list_of(const struct vrb_rc_table *table, uint32_t number)
+{
+	return &table->lists[number & (table->size - 1)];
+}
+
+static void insert(const struct vrb_rc_table *table, struct vrb_rc_conn *conn)
+{
+	conn->qp_next = *list_of(table, conn->qp_num);
+	*list_of(table, conn->qp_num) = conn;
+}
+
+/* Lists become longer if there is no memory for more of them. */
+bool vrb_rc_table_reserve(struct vrb_rc_table *table)
+{
+	struct vrb_rc_table more = { .size = table->size ? 2 * table->size : FEWEST,
+				     .used = table->used };
+	struct vrb_rc_conn *conn, *next;
+
+	if (table->used < table->size)
+		return true;
+	more.lists = calloc(more.size, sizeof(*more.lists));
+	if (!more.lists)
+		return table->size;
+	for (conn = vrb_rc_table_next(table, NULL); conn; conn = next) {
+		next = vrb_rc_table_next(table, conn);
+		insert(&more, conn);
+	}
+	free(table->lists);
+	*table = more;
+	return true;
+}
+
+void vrb_rc_table_add(struct vrb_rc_table *table, struct vrb_rc_conn *conn)
+{
+	insert(table, conn);
+	table->used++;
+}
+
+void vrb_rc_table_remove(struct vrb_rc_table *table, struct vrb_rc_conn *conn)
+{
+	struct vrb_rc_conn **at = table->size ? list_of(table, conn->qp_num) : NULL;
+
+	while (at && *at && *at != conn)
+		at = &(*at)->qp_next;
+	if (!at || !*at)
+		return;
+	*at = conn->qp_next;
+	if (--table->used)
+		return;
+	free(table->lists);
+	*table = (struct vrb_rc_table){ .size = 0 };
+}
+
+struct vrb_rc_conn *vrb_rc_table_next(const struct vrb_rc_table *table,
+				      const struct vrb_rc_conn *conn)
+{
+	uint32_t i = conn ? (conn->qp_num & (table->size - 1)) + 1 : 0;
+
+	if (conn && conn->qp_next)
+		return conn->qp_next;
+	while (i < table->size && !table->lists[i])
+		i++;
+	return i < table->size ? table->lists[i] : NULL;
+}
