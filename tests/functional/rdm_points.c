@@ -134,8 +134,8 @@ static void announce(struct scene *s)
 	uint64_t end = now_ms() + TIMEOUT_MS / 2;
 
 	send_one(s, 0);
-	/* What an adapter refuses for want of a receive is sent again, later and later. */
-	while (!strcmp(rdm_transport(), "srd") && !s->done && now_ms() < end)
+	/* Without a device that sees to it, a packet that gets lost or is refused is sent again. */
+	while (strcmp(rdm_transport(), "rc") && !s->done && now_ms() < end)
 		poll_once(s);
 }
 
