@@ -299,6 +299,9 @@ void vrb_rdm_conn_disconnected(struct vrb_rc_conn *conn)
 
 void vrb_rdm_conn_broken(struct vrb_rc_conn *conn, int err)
 {
+	vrb_rdm_poll_all(conn->ep);
+	if (conn->state >= VRB_RC_CONN_ENDED)
+		return;
 	if (conn->mirror)
 		vrb_rdm_conn_end(conn, err);
 	else
