@@ -17,7 +17,7 @@ void vrb_rdm_first_put(struct vrb_rc_conn *conn, uint8_t len, struct vrb_ud_firs
 	first->len = 0;
 	if (conn->proof || !rc->policy.order)
 		return;
-	/* Packets of an Elastic Fabric Adapter are longer. */
+	/* Packets of an Elastic Fabric Adapter have more room than this buffer. */
 	if (room > sizeof(first->bytes))
 		room = sizeof(first->bytes);
 	first->len = ofi_rdm_proto_first(&conn->peer->proto, first->bytes, room, &again);

@@ -55,7 +55,7 @@ static int accept_conn(struct vrb_rc_conn *conn, const struct rdma_cm_event *eve
 	return errno == EINVAL ? -FI_ECONNABORTED : vrb_errno(errno);
 }
 
-/* The id belongs to the caller again, who rejects it. */
+/* Ends the connection. The id belongs to the caller again, which rejects the request. */
 static void accept_failed(struct vrb_rc_conn *conn, int err)
 {
 	conn->id = NULL;
@@ -64,8 +64,9 @@ static void accept_failed(struct vrb_rc_conn *conn, int err)
 }
 
 /*
- * The connection manager no longer knows the request: the peer has given it up and makes another
- * one if needed.
+ * Returns the reason for which the request is rejected after accepting it failed. With
+ * FI_ECONNABORTED, the connection manager no longer knows the request: the peer has given it up,
+ * and makes another one if needed.
  */
 static enum ofi_rdm_cmwire_reason refusal_reason(const struct ofi_rdm_peer *peer, int err)
 {
@@ -123,8 +124,8 @@ static enum ofi_rdm_cmwire_reason conn_cm_take(struct ofi_rdm_peer *peer,
 }
 
 /*
- * Returns true for the passive end of the endpoint's connection to itself; the connection manager
- * gives a port to one id only.
+ * Returns true if the request is from the endpoint itself. The source port tells: the connection
+ * manager gives a port to one id only.
  */
 static bool is_ours(const struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 {
@@ -180,7 +181,7 @@ static enum ofi_rdm_cmwire_reason identify(struct ofi_rdm_ep *ep, const struct r
 	if (error == OFI_RDM_WIRE_E_VERSION || (!error && cm->kind == OFI_RDM_CMWIRE_REQUEST &&
 						vrb_rc(ep)->ud && vrb_ud_is_other(event)))
 		return OFI_RDM_CMWIRE_VERSION;
-	/* The address then comes from the connection manager. */
+	/* Random bytes replace the address, which the connection manager provides. */
 	if (cm->flags & OFI_RDM_CMWIRE_SECRET)
 		ofi_rdm_addr_gid(&from, cm->addr);
 	if (error || (cm->kind != OFI_RDM_CMWIRE_REQUEST && cm->kind != OFI_RDM_CMWIRE_PROBE) ||
@@ -270,7 +271,7 @@ static void log_refused(const struct ofi_rdm_ep *ep, const struct rdma_cm_event 
 
 /*
  * Returns the request's id to be destroyed after the event is acknowledged, or NULL if a connection
- * owns it. Connections on datagrams need none.
+ * owns it. A connection on datagrams needs no id.
  */
 struct rdma_cm_id *vrb_rdm_conn_take_request(struct vrb_owner *owner,
 					     const struct rdma_cm_event *event)
@@ -294,7 +295,7 @@ struct rdma_cm_id *vrb_rdm_conn_take_request(struct vrb_owner *owner,
 	return event->id;
 }
 
-/* Every endpoint has a listener, so it is told of a removal even without connections. */
+/* Every endpoint has a listener, so it learns of a device's removal even without connections. */
 static void listener_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
 			   struct vrb_cm_left *left)
 {

@@ -23,7 +23,7 @@ struct first_packet {
 
 static const char prove[8] = "weftPROV", proven[8] = "weftGOOD";
 
-/* The secret of the peer's address, or that of the endpoint. */
+/* Returns the secret made of the peer's key, or that of the endpoint. */
 static const struct vrb_rdm_secret *secret_of(const struct vrb_rc_conn *conn)
 {
 	return conn->proof->secret ? conn->proof->secret : vrb_rc(conn->ep)->conns.secret;
@@ -76,7 +76,7 @@ static uint32_t qp_of(const struct vrb_rc_conn *conn, const struct rdma_cm_event
 	return conn->ud ? vrb_ud_peer_number(conn) : event->param.conn.qp_num;
 }
 
-/* The rest of the state is known once the peer's queue pair number is. */
+/* Fills in the rest of the handshake, which is known once the peer's queue pair number is. */
 static void proof_complete(struct vrb_rc_conn *conn, uint32_t qp_num)
 {
 	struct vrb_rdm_proof *proof = conn->proof;
@@ -88,7 +88,7 @@ static void proof_complete(struct vrb_rc_conn *conn, uint32_t qp_num)
 	put_qp(proof->active ? hello->to_qp : hello->from_qp, qp_num);
 }
 
-/* With a secret, random bytes replace the address. */
+/* Builds a message with random bytes in place of the address. */
 static int proof_message(struct vrb_rc_conn *conn, enum ofi_rdm_cmwire_kind kind, uint8_t *bytes)
 {
 	struct ofi_rdm_cmwire cm = vrb_rdm_conn_words(conn->peer, kind);
@@ -154,7 +154,7 @@ int vrb_rdm_proof_begin(struct vrb_rc_conn *conn)
 	return vrb_rc_conn_send(conn, &packet, sizeof(packet));
 }
 
-/* The answer is sent before anything else. */
+/* Grants remote access and sends the answer, before anything else is sent. */
 static int let_in(struct vrb_rc_conn *conn)
 {
 	struct first_packet answer = { { 0 }, { 0 } };

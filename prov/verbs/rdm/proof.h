@@ -2,10 +2,11 @@
 /*
  * The two ends of a connection prove to each other that they know the job secret. The request
  * carries random bytes of the initiator in place of its IP address, which the connection manager
- * provides as well. The reply carries random bytes of the responder, followed by its code. The
- * initiator's first packet is its code; until it has arrived, the responder grants no remote access
- * and ignores everything else. The initiator waits for the answer to it. Endpoints without a secret
- * skip all this. The caller holds the endpoint's lock.
+ * provides as well. The reply carries random bytes of the responder, followed by its authentication
+ * code. The initiator's first packet is its own code; until it has arrived, the responder grants no
+ * remote access, and any other packet ends the connection. The initiator sends nothing else until
+ * that packet is answered. Endpoints without a secret skip all this. The caller holds the
+ * endpoint's lock.
  */
 #ifndef VRB_RDM_PROOF_H
 #define VRB_RDM_PROOF_H
@@ -20,7 +21,7 @@
 struct vrb_rdm_proof {
 	struct vrb_rdm_hello hello;
 	bool active;	/* we requested the connection */
-	bool waits;	/* waits for the peer's first packet and ignores everything else */
+	bool waits;	/* waits for the peer's first packet; any other ends the connection */
 	bool shut;	/* the queue pair grants no remote access */
 	uint64_t known; /* expected incarnation in the reply */
 	uint32_t serial;
@@ -30,15 +31,15 @@ struct vrb_rdm_proof {
 /* Allocates the proof of a connection that needs one. Returns 0 or -FI_E*. */
 int vrb_rdm_proof_new(struct vrb_rc_conn *conn, bool active);
 /*
- * Writes the private data of our request or reply, at least VRB_RDM_CM_MAX bytes. Returns its
- * length.
+ * Writes the private data of our request or reply to `wire`, which has VRB_RDM_CM_MAX bytes.
+ * Returns their length, or 0 on failure.
  */
 uint8_t vrb_rdm_proof_request(struct vrb_rc_conn *conn, uint8_t *wire);
 uint8_t vrb_rdm_proof_reply(struct vrb_rc_conn *conn, const struct rdma_cm_event *event,
 			    uint8_t *wire);
 /* Returns true if the reply proves that the peer knows the secret. */
 bool vrb_rdm_proof_is_right(struct vrb_rc_conn *conn, const struct rdma_cm_event *event);
-/* Called when the connection is established: the initiator sends its code. Returns 0 or FI_E*. */
+/* Called after the reply: sends the initiator's code. Returns 0 or FI_E*. */
 int vrb_rdm_proof_begin(struct vrb_rc_conn *conn);
 /* Checks the first packet of the peer. */
 void vrb_rdm_proof_take(struct vrb_rc_conn *conn, const void *bytes, size_t len);

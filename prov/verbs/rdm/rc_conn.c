@@ -28,7 +28,7 @@ static int conn_failed(const char *what, int err)
 	return vrb_errno(err);
 }
 
-/* Not every CQ can grow. */
+/* Grows the CQ, or records that it cannot grow. */
 static void grow_cq(struct ofi_rdm_ep *ep)
 {
 	uint32_t size = vrb_rc_cq_grow(ep, vrb_rc(ep)->room.size);
@@ -54,7 +54,9 @@ static uint32_t ring_size(struct ofi_rdm_ep *ep)
 	return size;
 }
 
-/* Counted operations are reported when they complete, not together with a later one. */
+/*
+ * Returns true if operations are counted: each is reported when it completes, not with a later one.
+ */
 static bool signals_all(const struct ofi_rdm_ep *ep)
 {
 	return ep->cntrs[OFI_RDM_SEND] || ep->cntrs[OFI_RDM_RMA_READ] ||
@@ -79,13 +81,15 @@ bool vrb_rc_conn_has_room(const struct ofi_rdm_ep *ep)
 	return room > max / 4;
 }
 
-/* The ring, the work request that ends the connection, and packets that only wake the peer. */
+/*
+ * Returns the CQ entries for the ring, the last work request, and packets that only wake the peer.
+ */
 static uint32_t room_of(const struct ofi_rdm_ep *ep, uint32_t size)
 {
 	return size + 1 + (vrb_rc_domain(ep)->shares ? VRB_SHM_WAKES : 0);
 }
 
-/* Connections on datagrams get theirs with what stands for the queue pair. */
+/* Connections on datagrams get their rings with the stand-in for their queue pair. */
 static bool open_ring(struct vrb_rc_conn *conn)
 {
 	uint32_t i;
@@ -304,7 +308,7 @@ bool vrb_rc_conn_freeable(const struct vrb_rc_conn *conn, uint64_t now)
 	       __atomic_load_n(&domain->no_last_wqe, __ATOMIC_RELAXED);
 }
 
-/* Its context tells that it took no credit. */
+/* A context that is not NULL tells that the packet took no credit. */
 int vrb_rc_conn_send(struct vrb_rc_conn *conn, const void *bytes, size_t len)
 {
 	const uint64_t flags = (uint64_t)VRB_RDM_PROBE << OFI_RDM_KIND_SHIFT;

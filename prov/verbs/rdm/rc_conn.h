@@ -38,7 +38,7 @@ struct vrb_rdm_slot {
 
 STAILQ_HEAD(vrb_rdm_early, vrb_rdm_rx);
 
-/* In this order: a connection never goes back. */
+/* In this order. Only a connection whose accept failed goes back to NEW, before it ends. */
 enum vrb_rc_conn_state {
 	VRB_RC_CONN_NEW,
 	VRB_RC_CONN_CALLING,  /* active: resolving, or request sent */
@@ -102,8 +102,8 @@ struct vrb_rc_conn {
 };
 
 /*
- * Allocates a connection whose ring fits in the endpoint's CQ. Logs and returns NULL if there is no
- * room.
+ * Allocates a connection whose ring fits in the endpoint's CQ. Returns NULL when out of memory, or
+ * if there is no room, which is logged.
  */
 struct vrb_rc_conn *vrb_rc_conn_new(struct ofi_rdm_ep *ep);
 /* Returns true while more than a quarter of the room is left, which strangers cannot use. */
@@ -133,13 +133,13 @@ bool vrb_rc_conn_break(struct vrb_rc_conn *conn);
  */
 int vrb_rc_conn_send(struct vrb_rc_conn *conn, const void *bytes, size_t len);
 /*
- * Makes the most recent silent work requests complete, if there is a credit for the work request
- * that this takes. The credit is taken from the peer's flow.
+ * Makes the most recent silent work requests complete by posting another one, if the peer's flow
+ * has a credit for that.
  */
 void vrb_rc_conn_probe(struct vrb_rc_conn *conn, struct ofi_rdm_flow *flow);
 /*
- * Does this for all connections, because their silent work requests may hold all bounce buffers. It
- * does so at most once in a millisecond: calls that find no buffer are repeated.
+ * Does this for all connections, because their silent work requests may hold all bounce buffers; at
+ * most once per millisecond, because callers that find no buffer try again.
  */
 void vrb_rc_conn_probe_all(struct ofi_rdm_ep *ep);
 /*
@@ -148,11 +148,11 @@ void vrb_rc_conn_probe_all(struct ofi_rdm_ep *ep);
  */
 void vrb_rc_conn_signal_all(struct ofi_rdm_ep *ep);
 /*
- * The same, whatever was posted: the work request fails if the peer's device does not respond.
- * Returns false if nothing could be posted.
+ * Posts the work request of vrb_rc_conn_probe() whatever was posted before it: it fails if the
+ * peer's device does not respond. Returns false if nothing could be posted.
  */
 bool vrb_rc_conn_touch(struct vrb_rc_conn *conn, struct ofi_rdm_flow *flow);
-/* The peer has no right to memory of messages any more. */
+/* Ends the peer's rights to memory of messages. */
 void vrb_rc_conn_drop_rights(struct vrb_rc_conn *conn);
 /*
  * Puts the queue pair into the error state. It is destroyed only once the device has reported that
@@ -178,8 +178,8 @@ static inline struct vrb_rc_conn *vrb_rc_conn_find(const struct ofi_rdm_ep *ep, 
 }
 
 /*
- * Returns true if peers' devices may read the memory of the endpoint: none does with a job secret,
- * which a device does not check.
+ * Returns true if devices of peers may read the memory of the endpoint. With a job secret none may,
+ * because a device does not check it.
  */
 static inline bool vrb_rdm_conn_reads(const struct ofi_rdm_ep *ep)
 {
@@ -187,8 +187,8 @@ static inline bool vrb_rdm_conn_reads(const struct ofi_rdm_ep *ep)
 }
 
 /*
- * Doubles the device's CQ, which has that size, as far as the device permits. Returns its size from
- * now on: the same if it cannot grow.
+ * Doubles the device's CQ of that size, as far as the device permits. Returns the new size, or the
+ * same size if it cannot grow.
  */
 static inline uint32_t vrb_rc_cq_grow(const struct ofi_rdm_ep *ep, uint32_t size)
 {

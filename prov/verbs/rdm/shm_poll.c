@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Receiving through shared memory: what arrives in rings, and what was written to rings, appears
- * among the completions of the device in the order in which the peer sent it. A packet in a ring
- * says how many packets the peer had sent through the device before; what the peer wrote to the
- * ring before it sent a packet through the device is visible when that packet arrives.
+ * Polling with shared memory: packets that arrive in rings, and completions of those written to
+ * rings, are reported among the device's completions in the order of the connection. A packet in a
+ * ring states how many packets the peer had sent through the device before it; what the peer wrote
+ * to the ring before it sent a packet through the device is visible when that packet arrives.
  *
- * A peer is asked to wake this side, in its ring, before the endpoint sleeps, and wakes it through
- * the device. A peer whose packet arrived through the device is not asked any more: from then on it
- * uses its ring again, until the endpoint sleeps the next time. Whoever sleeps until then gets the
- * device's event for that packet.
+ * Before the endpoint sleeps, a flag in each ring asks the peer to wake it, which the peer does
+ * through the device. When a packet of the peer arrives through the device, the flag is cleared:
+ * the peer then uses the ring again, until the endpoint sleeps the next time. The device's event
+ * for that packet wakes any thread that sleeps.
  */
 #include <string.h>
 #include "src/ds/compiler.h"
@@ -26,8 +26,8 @@ static bool is_in_ring(const struct vrb_shm_conn *shm, uint32_t seq)
 }
 
 /*
- * A packet in a ring is complete. The completion is held back while much lies before the reader, so
- * that whoever finds the ring full has a completion to wait for.
+ * Returns true if the completion of a packet in a ring may be reported. It is held back while the
+ * reader is far behind, so that a sender that finds the ring full has a completion to wait for.
  */
 static bool may_report(struct vrb_shm_conn *shm, uint32_t seq)
 {
@@ -51,7 +51,7 @@ static int report_conn(struct vrb_shm_conn *shm, uint32_t end, int count, struct
 	bool silent;
 	int n = 0;
 
-	/* Work requests of the device that are not complete come first. */
+	/* A work request of the device that is not complete holds back those behind it. */
 	for (; n < count && (int32_t)(end - seq) > 0 && may_report(shm, seq); seq++) {
 		silent = conn->slots[seq & conn->mask].flags & OFI_RDM_SILENT;
 		if (silent && seq + 1 != end && may_report(shm, seq + 1))
@@ -68,9 +68,9 @@ static int report_conn(struct vrb_shm_conn *shm, uint32_t end, int count, struct
 }
 
 /*
- * A connection stays in the list until everything that it has written to its ring is reported, and
- * its peer is woken. A wake that is due follows one that is complete; if there is none, it is tried
- * again here.
+ * Reports packets of a connection, which stays in the list until everything that it has written to
+ * its ring is reported, and its peer is woken. A wake that is due is posted when an earlier one
+ * completes; if none is in flight, it is tried again here.
  */
 static int report_pending(struct vrb_shm_conn *shm, uint32_t end, int count, struct ibv_wc *wc)
 {
@@ -200,8 +200,8 @@ static bool take_bells(struct vrb_shm *all)
 }
 
 /*
- * Looks at the rings whose bells were rung, and now and then at one more in case a peer clears
- * other bells. Begins behind the ring that was drained last, so that each has its turn.
+ * Looks at the rings whose bells were rung, and now and then at one more in case a peer clears the
+ * bells of others. Begins behind the ring that was drained last, so that each has its turn.
  */
 static int drain_rings(struct vrb_shm *all, int count, struct ibv_wc *wc)
 {
@@ -215,7 +215,7 @@ static int drain_rings(struct vrb_shm *all, int count, struct ibv_wc *wc)
 	}
 	if (!take_bells(all))
 		return 0;
-	/* The word in which this begins comes again for the rings before. */
+	/* The first word comes again at the end, for the rings before the first one. */
 	for (word = turn / 64, left = words + 1; left && n < count; left--) {
 		n += drain_word(all, word, which, count - n, wc + n);
 		which = ~0ULL;
@@ -233,12 +233,12 @@ static void retire_wake(const struct vrb_shm *all, const struct ibv_wc *wc)
 	conn->shm->wakes--;
 	if (wc->status == IBV_WC_SUCCESS && conn->shm->wake_due)
 		vrb_shm_wake(conn->shm);
-	/* Those that are flushed follow another failure, or the end. */
+	/* A flushed wake follows another failure, or the end of the connection. */
 	if (wc->status != IBV_WC_SUCCESS && wc->status != IBV_WC_WR_FLUSH_ERR)
 		all->calls->failed(conn, wc);
 }
 
-/* Takes a completion of the device, if there is one, unless one waits already. */
+/* Holds the next completion of the device, if there is one and none is held already. */
 static void hold_one(struct vrb_shm *all)
 {
 	while (!all->has_held && ibv_poll_cq(all->device, 1, &all->held) > 0) {
@@ -273,8 +273,8 @@ static void count_arrived(struct vrb_shm_conn *shm, const struct ibv_wc *wc)
 }
 
 /*
- * Passes on the held completion behind what the peer wrote to its ring before. It stays if there is
- * no room for all of that, or no buffer.
+ * Passes on the held completion after what its peer wrote to the ring before it. It stays held if
+ * there is no room for all of that, or no buffer.
  */
 static int pass_held(struct vrb_shm *all, int count, struct ibv_wc *wc)
 {
@@ -342,8 +342,9 @@ static struct vrb_shm_conn *held_for(const struct vrb_shm *all)
 }
 
 /*
- * The completion that has its turn follows what its peer had written to its ring by now: a peer
- * that is told to stop must hear it before it may send more.
+ * Sets the goal: what comes before the completion that has its turn. That includes what its peer
+ * has written to the ring by now, because a STOP or HALT must be processed before a completion lets
+ * this side send more.
  */
 static void begin_turn(struct vrb_shm *all)
 {
@@ -380,9 +381,9 @@ static bool reach_goal(struct vrb_shm *all, int count, struct ibv_wc *wc, int *n
 }
 
 /*
- * Rings that fill each poll would keep other completions waiting for ever, so a full poll is
- * followed by one that begins with the device, and then by one that begins with what was written to
- * a ring.
+ * If rings fill each poll, other completions would wait forever. So a full poll is followed by one
+ * that begins with the completion of the device, and then by one that begins with completions of
+ * what was written to a ring.
  */
 static int take_turn(struct vrb_shm *all, int count, struct ibv_wc *wc)
 {
@@ -408,9 +409,9 @@ int vrb_shm_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 	/* Rings that fill wc must not keep wakes, which are not passed on, from being retired. */
 	hold_one(all);
 	n = take_turn(all, count, wc);
-	/* A peer that is told to stop must hear it before it may send more. */
+	/* A STOP or HALT must be processed before a completion lets this side send more. */
 	n += drain_rings(all, count - n, wc + n);
-	/* A completion of the device stands for packets in a ring before it: they come first. */
+	/* A completion of the device retires packets in a ring before it: these come first. */
 	n += report_sent(all, count - n, wc + n);
 	while (all->has_held && n < count) {
 		n += pass_held(all, count - n, wc + n);

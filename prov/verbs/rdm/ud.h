@@ -44,7 +44,7 @@ struct vrb_ud_first {
 	uint8_t bytes[4096];
 };
 
-/* The connections' part, called with the endpoint's lock held. */
+/* What the connections do for these files, with the endpoint's lock held unless noted. */
 struct vrb_ud_calls {
 	/* The peer has ended the connection, or was given up: err is FI_E*. */
 	void (*ended)(struct vrb_rc_conn *conn, int err);
@@ -54,8 +54,8 @@ struct vrb_ud_calls {
 	void (*lost)(struct ofi_rdm_ep *ep, int err);
 	/*
 	 * A request has arrived, or the answer to one. The event is like that of the connection
-	 * manager, but without an id: vrb_ud_sender() returns where it came from. A request for
-	 * which there is no memory (false) is sent again.
+	 * manager, but without an id: vrb_ud_sender() returns where it came from. Returns false if
+	 * there is no memory; what arrived is then sent again.
 	 */
 	bool (*asked)(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event);
 	bool (*answered)(struct vrb_rc_conn *conn, const struct rdma_cm_event *event);
@@ -67,7 +67,7 @@ struct vrb_ud_calls {
 
 /* Creates the queue pair and all that stands for the device's objects. Returns 0 or -FI_E*. */
 int vrb_ud_open(struct ofi_rdm_ep *ep, const struct vrb_ud_calls *calls);
-/* Waits briefly until what was sent is on its way. */
+/* Closes them, after waiting briefly until what was sent is on its way. */
 void vrb_ud_close(struct ofi_rdm_ep *ep);
 /* Returns true if the device still reads into memory; a closing endpoint begins no more reads. */
 bool vrb_ud_reads(const struct ofi_rdm_ep *ep);
@@ -81,38 +81,38 @@ struct ibv_qp *vrb_ud_conn_qp(const struct vrb_rc_conn *conn);
 /* Destroys it. Called without the endpoint's lock. */
 int vrb_ud_conn_destroy_qp(struct vrb_rc_conn *conn);
 /*
- * Returns true if queue pairs that were given back can be destroyed, after the next poll: the
- * device discards with them what it has reported. The time is in us.
+ * Returns true if queue pairs that were given back can be destroyed after one more poll, which is
+ * needed because the device discards their completions with them. `now` is in us.
  */
 bool vrb_ud_old_due(struct ofi_rdm_ep *ep, uint64_t now);
-/* There are such queue pairs. They are moved to a list. */
+/* Return true if there are such queue pairs, and move them to a list. */
 bool vrb_ud_has_old(const struct ofi_rdm_ep *ep);
 void vrb_ud_take_old(struct ofi_rdm_ep *ep, struct vrb_ud_rcs *to);
 /*
  * Destroys the first of them and returns a task that does the rest, NULL if there is none. Called
- * without the lock, for which an event of the queue pair may wait.
+ * without the lock, because the handler of an event of the queue pair may wait for it.
  */
 struct ofi_rdm_task *vrb_ud_destroy_old(struct vrb_ud_rcs *list);
 /* Tells the peer that the connection has ended. */
 void vrb_ud_conn_end(struct vrb_rc_conn *conn);
 /*
- * Everything posted completes with errors; what is posted from now on, too. Returns false if that
- * may not happen.
+ * Makes everything posted complete with errors, and what is posted from now on, too. Returns false
+ * if that may not happen.
  */
 bool vrb_ud_conn_flush(struct vrb_rc_conn *conn);
-/* The peer's host, or its process, is there: waiting goes on. */
+/* Called when the peer's host or process has answered: waiting goes on. */
 void vrb_ud_conn_heard(struct vrb_rc_conn *conn);
-/* The peer's process does not exist any more. */
+/* Called when the peer's process does not exist any more. */
 void vrb_ud_conn_lost(struct vrb_rc_conn *conn);
 /*
  * Sends the packet that tells the passive side that the connection is established, unless a message
- * is under way, which does the same. Where the connection manager has carried the answer, nobody
- * repeats it.
+ * is in flight, which does the same. Called if the connection manager carried the answer, because
+ * nobody repeats that answer.
  */
 int vrb_ud_conn_start(struct vrb_rc_conn *conn);
 /* Returns true if nothing is in flight, though its completion may not be reported yet. */
 bool vrb_ud_conn_quiet(const struct vrb_rc_conn *conn);
-/* Returns true for that packet. */
+/* Returns true for the packet of vrb_ud_conn_start(). */
 bool vrb_ud_is_start(const void *bytes, size_t len);
 
 /* Appends to private data what the peer needs, and returns the new length. */
@@ -120,8 +120,8 @@ uint8_t vrb_ud_say(const struct vrb_rc_conn *conn, uint8_t *wire, uint8_t len);
 /* Stores what the peer of a new connection says, and how it is reached if known. */
 int vrb_ud_hear(struct vrb_rc_conn *conn, const struct rdma_cm_event *event);
 /*
- * Queue pairs that are known by name, without a connection manager. Requests a connection from the
- * peer; answers the request that the connection was made for; declines one. Return 0 or -FI_E*.
+ * Letters, to queue pairs that are known by name (ud_meet.c): request a connection from the peer,
+ * answer the request that the connection was made for, decline one. Return 0 or -FI_E*.
  */
 int vrb_ud_ask(struct vrb_rc_conn *conn, const uint8_t *wire, uint8_t len,
 	       const struct vrb_ud_first *first);
@@ -147,8 +147,8 @@ struct vrb_rdm_rx *vrb_ud_recv_take(struct ofi_rdm_ep *ep, size_t len);
 /* Returns the mark of the last message of our requests that the peer has delivered, or 0. */
 uint32_t vrb_ud_delivered(const struct vrb_rc_conn *conn);
 /*
- * The peer's answer is here: tells the peer with the next packet, or in the next poll, so that it
- * does not answer again.
+ * Confirms the answer in a letter, with the next packet or in the next poll, so that the peer does
+ * not send it again.
  */
 void vrb_ud_conn_confirm(struct vrb_rc_conn *conn);
 
@@ -160,7 +160,7 @@ bool vrb_ud_is_last(const struct vrb_rc_conn *conn, const struct rdma_cm_event *
 bool vrb_ud_is_other(const struct rdma_cm_event *event);
 /* Returns the number of the sender's end in private data; 0 if there is none. */
 uint32_t vrb_ud_number_in(const struct rdma_cm_event *event);
-/* The queue pair number for the connection manager. */
+/* Returns the queue pair number for the connection manager. */
 uint32_t vrb_ud_qpn(const struct ofi_rdm_ep *ep);
 /* Returns the number of the peer's end. */
 uint32_t vrb_ud_peer_number(const struct vrb_rc_conn *conn);

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Giving reliable queue pairs back (FI_VERBS_RDM_TRANSPORT=auto). There may be fewer than there are
- * connections that carry much. If one of these finds no room, the peer of the connection that is
- * used least is asked with VRB_UD_BACK. It agrees unless it uses the connection more, of which this
- * end may see nothing, as the device carries out reads and writes.
+ * Giving reliable queue pairs back (FI_VERBS_RDM_TRANSPORT=auto). There may be fewer queue pairs
+ * than busy connections. If a busy connection finds no room, the peer of the least used connection
+ * is asked, with VRB_UD_BACK, to give its queue pair back. The peer agrees unless it uses the
+ * connection more: this end does not see reads and writes that its device carries out.
  *
- * Either end may leave a queue pair, which makes the other leave, too. It posts a work request that
- * does nothing. What is posted afterward waits. Once that work request is complete all others are,
- * silent ones as well; the peer is told how many messages it gets, and datagrams follow. The peer
- * handles them when it has taken that many. So nothing is overtaken. The connection may earn
- * another queue pair.
+ * Either end may leave a queue pair, and the other end then leaves it, too. An end that leaves
+ * posts a last work request, which transfers nothing, and holds back what is posted afterward. When
+ * the last work request is complete, so are all others, including silent ones. The end then tells
+ * the peer how many messages it sent through the queue pair, and goes on with datagrams. The peer
+ * handles these once it has taken that many messages, so nothing is overtaken. The connection may
+ * get another queue pair later.
  *
- * A peer may have sent a part of a message before it left. The device holds a receive of the SRQ
- * for that, and others may need it. So a queue pair that both ends have left goes to the error
- * state, and is not destroyed until the device has given that receive back. Such a peer does
- * without a queue pair from then on.
+ * A dishonest peer may send only a part of a message before it leaves. The device then holds a
+ * receive of the SRQ, which other connections may need. A queue pair that both ends have left
+ * therefore goes to the error state, and is destroyed only after the device has returned that
+ * receive, or has failed to do so in time. Such a peer gets no other queue pair.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,18 +26,18 @@
 #include "ud_int.h"
 #include "ud_rc.h"
 
-#define HALF_US	  250000  /* after which what was posted counts half */
-#define LOOK_US	  10000	  /* between looks for a connection that is used less */
+#define HALF_US	  250000  /* what was posted counts half after this time */
+#define LOOK_US	  10000	  /* between searches for a less used connection */
 #define ASK_US	  100000  /* the same if one was found */
-#define REST_US	  100000  /* so that peers do not make us create queue pairs all the time */
-#define ROOM_US	  2000000 /* for which room is kept for whom it was made */
-#define LATE_US	  1000000 /* after which the peer has lied about its messages */
-#define LOOKS	  64	  /* connections that are looked at */
-#define SOON_MS	  1	  /* until the device has let go of a queue pair, as a rule */
-#define WAIT_MS	  10	  /* the same after the first look */
-#define LINGER_US 50000	  /* for which the device is waited for */
+#define REST_US	  100000  /* before a new one: peers cannot have them created all the time */
+#define ROOM_US	  2000000 /* how long room is reserved for the connection it was made for */
+#define LATE_US	  1000000 /* messages still missing then were never sent */
+#define LOOKS	  64	  /* connections examined in one search */
+#define SOON_MS	  1	  /* in which a device usually lets go of a queue pair */
+#define WAIT_MS	  10	  /* until the next check if it has not */
+#define LINGER_US 50000	  /* after which the device is not waited for any more */
 
-/* Whoever sees to queue pairs that were given back looks soon; the event need not wake it. */
+/* A timer checks the queue pairs that were given back, so the event wakes nobody. */
 static void old_event(struct vrb_owner *owner, enum ibv_event_type type)
 {
 	struct vrb_ud_rc *rc = vrb_owner_of(owner, struct vrb_ud_rc, owner);
@@ -79,7 +80,7 @@ void vrb_ud_back_score(struct vrb_ud_conn *ud, uint32_t worth)
 	ud->score = score_of(ud) + worth;
 }
 
-/* Strangers do not make others go. */
+/* A stranger takes only the place of another stranger. */
 static bool may_ask(const struct vrb_ud_rc *rc, const struct vrb_ud_conn *wants)
 {
 	const struct vrb_ud_conn *ud = rc->ud;
@@ -90,7 +91,7 @@ static bool may_ask(const struct vrb_ud_rc *rc, const struct vrb_ud_conn *wants)
 		vrb_rc_peer(ud->conn->peer)->policy.stranger);
 }
 
-/* Of many, others are looked at the next time. */
+/* Examines LOOKS of them; the next call goes on with the others. */
 static struct vrb_ud_rc *find_least(struct vrb_ud *all, const struct vrb_ud_conn *wants,
 				    uint64_t bound)
 {
@@ -159,7 +160,7 @@ static void leave(struct vrb_ud_conn *ud, const char *cause)
 		vrb_ud_back_drained(ud, IBV_WC_GENERAL_ERR);
 }
 
-/* The next poll sees to both. */
+/* The next poll handles the failure, or tells the peer. */
 void vrb_ud_back_drained(struct vrb_ud_conn *ud, enum ibv_wc_status status)
 {
 	enter(ud, VRB_UD_RC_DRAINED, status ? "a failure" : "all is complete");
@@ -209,7 +210,7 @@ static void release(struct vrb_ud *all, struct vrb_ud_rc *rc)
 	all->calls->wake(all->ep, SOON_MS);
 }
 
-/* Both ends have left it, and nothing that either waits for is under way. */
+/* Gives the queue pair back: both ends have left it, and nothing on it is in flight. */
 static void give(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
@@ -267,7 +268,7 @@ static int take_left(struct vrb_ud_conn *ud, uint32_t sent)
 	return 0;
 }
 
-/* What has waited may be about a queue pair that is destroyed. */
+/* The connection may have ended, and its queue pair with it, while the packet waited. */
 int vrb_ud_back_met(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 {
 	if (ud->over)
@@ -310,7 +311,7 @@ static struct vrb_ud_rc *find_in(const struct vrb_ud_rcs *list, uint32_t number)
 	return rc;
 }
 
-/* No peer that has sent what it says makes the device take a receive that it does not report. */
+/* An honest peer leaves no message incomplete, so no receive of its queue pair is returned. */
 void vrb_ud_back_returned(struct vrb_ud *all, uint32_t number)
 {
 	struct vrb_ud_rc *rc = find_in(&all->rcs.old, number);
@@ -331,8 +332,8 @@ void vrb_ud_back_returned(struct vrb_ud *all, uint32_t number)
 }
 
 /*
- * The device may have lost the receive of a queue pair about which it says nothing. There are
- * devices that never say anything.
+ * If the device does not report that it let go of a queue pair, a receive may be lost. Some devices
+ * never report it.
  */
 static bool is_let_go(struct vrb_ud *all, struct vrb_ud_rc *rc, uint64_t now)
 {
@@ -341,7 +342,7 @@ static bool is_let_go(struct vrb_ud *all, struct vrb_ud_rc *rc, uint64_t now)
 	if (now < rc->linger)
 		return false;
 	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
-		"queue pair %u: the device does not say that it let go\n", rc->number);
+		"queue pair %u: the device does not report its last receive\n", rc->number);
 	if (!rc->returned && all->rcs.lost < all->rcs.share / 2)
 		all->rcs.lost++;
 	return true;

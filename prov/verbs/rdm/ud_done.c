@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * The ends of work requests on unreliable datagrams: they are complete, or the connection is over.
- */
+/* How work requests on unreliable datagrams end: they complete, or fail with their connection. */
 #include <stdlib.h>
 #include "ud_int.h"
 #include "ud_rc.h"
@@ -22,7 +20,7 @@ static void count_unhandled(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
 	wr->arrived = true;
 }
 
-/* Data are at the peer once its process has written them, not when they have arrived there. */
+/* A write is complete once the peer's process has written the data, not when they arrive there. */
 void vrb_ud_wr_done(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
 {
 	if (wr->done || !wr->packed || wr->flying ||
@@ -46,7 +44,7 @@ void vrb_ud_handled(struct vrb_ud_conn *ud, uint32_t next)
 	if (ofi_rdm_seq_distance(ud->handled, next) <= 0)
 		return;
 	ud->handled = next;
-	/* It stays near, so that the distance keeps its sign. */
+	/* `ordered` stays near `handled`, so that their distance does not overflow. */
 	if (ofi_rdm_seq_distance(ud->ordered, next) > 0)
 		ud->ordered = next;
 	if (ofi_likely(!ud->unhandled))
@@ -82,7 +80,7 @@ void vrb_ud_drop_sent(struct vrb_ud_conn *ud)
 	ud->job_count = 0;
 }
 
-/* Work requests are reported in order, so those posted to a queue pair before come first. */
+/* Work requests are reported in order: those posted to a queue pair before must complete first. */
 void vrb_ud_fail_soon(struct vrb_ud_conn *ud)
 {
 	if (ud->is_failing || STAILQ_EMPTY(&ud->wrs) || vrb_ud_back_drains(ud))

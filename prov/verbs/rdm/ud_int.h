@@ -25,13 +25,13 @@ enum {
 	VRB_UD_READS = 16, /* reads of a connection in flight */
 	VRB_UD_JOBS = 64,  /* reads of a peer that wait for their turn */
 	/*
-	 * A message is acknowledged before the process may stop looking, unless one was within
-	 * this time in us, or what is sent soon after messages of the peer arrive will acknowledge
-	 * it: so many packets in a row did.
+	 * A message is acknowledged at the end of the poll, because the process may not poll again
+	 * soon, unless an acknowledgment was sent within this time in us, or a packet is likely to
+	 * carry it: so many packets in a row were sent soon after a message had arrived.
 	 */
 	VRB_UD_PROMPT_US = 50,
 	VRB_UD_SOON_US = 200,
-	VRB_UD_CHATS = 8, /* at first: twice as many after each time when nothing was sent */
+	VRB_UD_CHATS = 8, /* at first; doubled each time nothing was sent */
 	VRB_UD_CHATS_MAX = 128,
 	/* Refusals of packets to unknown connections: so many in so many us. */
 	VRB_UD_REFUSALS = 32,
@@ -43,9 +43,9 @@ enum {
 	VRB_UD_SILENT_US = 200000, /* until the peer's host is asked */
 	VRB_UD_ASK_US = 1000000,   /* until it is asked again */
 	VRB_UD_BATCH = 16,	   /* completions that a poll takes at once */
-	VRB_UD_FEW = 8,		   /* early packets of a peer when many are kept */
+	VRB_UD_FEW = 8,		   /* early packets that a peer may have when many are kept */
 	VRB_UD_KEPT = 64,	   /* connections that stay awake in any case */
-	VRB_UD_SHARE = 256,	   /* and one of so many besides */
+	VRB_UD_SHARE = 256,	   /* and one more for so many connections */
 	VRB_UD_LOOKS_WAKING = 4,   /* looks for each connection that wakes */
 	VRB_UD_RC_BUCKETS = 1024,
 	VRB_UD_RC_KEEP_US = 500000, /* a connection keeps its queue pair for so long at least */
@@ -162,7 +162,7 @@ struct vrb_ud_rc {
 	bool returned;	 /* the device has returned one */
 };
 
-/* A connection that sleeps remembers this besides; see ud_sleep.c. */
+/* What else a connection that sleeps keeps; see ud_sleep.c. */
 struct vrb_ud_rest {
 	const struct vrb_ah *path;
 	uint32_t out, in, order, echo, srtt, rttvar, window, traffic;
@@ -199,7 +199,7 @@ struct vrb_ud_conn {
 	int end_err; /* what `ended` is called with once nothing is stalled; 0: it has not ended */
 	bool asleep;
 	bool used;   /* a packet has arrived */
-	bool heard;  /* the peer's words are known */
+	bool heard;  /* what the peer says about itself is known */
 	bool over;   /* the peer has ended the connection, or was told that it has ended */
 	bool broken; /* what is posted fails */
 	bool told;   /* `ended` was called */
@@ -207,7 +207,7 @@ struct vrb_ud_conn {
 	bool rc_met;	/* the peer's VRB_UD_QP has arrived */
 	bool rc_closed; /* the connection gets no reliable queue pair */
 	bool direct;	/* the device of each end reads the other's memory */
-	/* The peer was told this, if it is over. Unless it is 0 (closed), its data are dropped. */
+	/* What the peer was told at the end. Unless 0 (closed), the peer's data are dropped. */
 	uint8_t reason; /* enum vrb_ud_reason */
 
 	struct ibv_qp qp;   /* stands for the connection's queue pair */
@@ -223,7 +223,7 @@ struct vrb_ud_conn {
 	bool rc_due;		   /* VRB_UD_QP is to be sent */
 	enum ibv_wc_status status; /* of the first failure */
 	uint64_t ask;		   /* in us: when the peer's host may be asked again */
-	uint64_t acked;		   /* in us: when only an acknowledgment was last sent */
+	uint64_t acked;		   /* in us: when an acknowledgment was last sent alone */
 	uint64_t met;		   /* in us: when the last message arrived */
 	/* Packets in a row that were sent soon after one had arrived, and how many it takes. */
 	uint8_t chats, chats_needed;
@@ -249,7 +249,7 @@ struct vrb_ud_conn {
 	 */
 	uint32_t ordered, handled;
 	uint32_t traffic; /* what the work requests are worth that were posted */
-	/* What both ends have posted lately is worth, at that time in us. */
+	/* What both ends have posted lately is worth, as of that time in us. */
 	uint64_t score, scored;
 	uint64_t rc_again;   /* in us: until then no queue pair is asked for */
 	uint64_t rc_rest;    /* in us: until then there is none, as one was given back */
@@ -284,7 +284,7 @@ struct vrb_ud {
 	bool unordered;		  /* packets leave in any order, and each is reported */
 	uint32_t sq_depth;	  /* of the device's send queue, VRB_UD_SQ at most */
 	uint32_t rq_depth;	  /* of its receive queue, VRB_UD_RQ at most */
-	uint32_t kept;		  /* receives that are not posted, but for the last ones */
+	uint32_t kept;		  /* receives whose packets are handled or kept */
 	uint32_t key;		  /* of the name of the queue pair; 0: it has none */
 	uint32_t random_left;	  /* of `random`, which are drawn together */
 	uint32_t random[VRB_UD_RANDOM];
@@ -333,7 +333,7 @@ struct vrb_ud {
 	uint64_t now, next;    /* in us: the time, and when a timer expires first */
 	uint64_t wake;	       /* in us: when the endpoint's timer polls */
 	uint32_t conns, fresh; /* connections, and those of which nothing has arrived */
-	uint32_t idle;	       /* polls in which there was nothing to do since then */
+	uint32_t idle;	       /* polls without anything to do since `last` */
 	uint32_t behind;       /* completions taken in full batches: the device may have more */
 	bool short_of_room;    /* the next poll sends what could not be sent before */
 	struct {
@@ -436,7 +436,7 @@ bool vrb_ud_random(struct vrb_ud *all, uint32_t *random);
 /* The device's send queue (ud_sq.c). */
 /* Returns a packet that is not sent yet, NULL when out of memory. */
 struct vrb_ud_tx *vrb_ud_tx_new(struct vrb_ud *all);
-/* Nobody needs it, but the device may still read it. */
+/* Frees the packet, once the device does not read it any more. */
 void vrb_ud_tx_put(struct vrb_ud *all, struct vrb_ud_tx *tx);
 /* Posts a packet to the device. Returns false if it counts as lost because there is no room. */
 bool vrb_ud_put(struct vrb_ud *all, const struct vrb_ud_way *way, struct ibv_sge sge,
@@ -459,18 +459,18 @@ void vrb_ud_send_bare(struct vrb_ud_conn *ud, enum vrb_ud_kind kind, enum vrb_ud
 void vrb_ud_send_ack(struct vrb_ud_conn *ud);
 /* Handles acknowledged packets, linked by `next`. */
 void vrb_ud_acked(struct vrb_ud_conn *ud, struct ofi_rdm_ack_node *node);
-/* Has the connection's timers looked at by that time. */
+/* Has the connection polled when its next timer expires. */
 void vrb_ud_watch(struct vrb_ud_conn *ud);
 
 /* The ends of work requests (ud_done.c). */
 void vrb_ud_wr_free(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr);
-/* A part of a work request is complete; perhaps it was the last one. */
+/* Called when a part of a work request is complete, perhaps the last one. */
 void vrb_ud_wr_done(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr);
-/* The peer has handled all packets before that number. */
+/* Called when the peer has handled all packets before that number. */
 void vrb_ud_handled(struct vrb_ud_conn *ud, uint32_t next);
-/* The connection is over: what is posted fails, with that status first. */
+/* Ends the connection: what is posted fails, the first work request with that status. */
 void vrb_ud_fail(struct vrb_ud_conn *ud, enum ibv_wc_status status);
-/* Has the failures of what is posted reported. */
+/* Has the next poll report that what is posted has failed. */
 void vrb_ud_fail_soon(struct vrb_ud_conn *ud);
 /* Frees what has been sent and what waits to be. */
 void vrb_ud_drop_sent(struct vrb_ud_conn *ud);
@@ -482,9 +482,9 @@ bool vrb_ud_is_direct(const struct vrb_ud_conn *ud, const struct vrb_ud_wr *wr);
 bool vrb_ud_may_read(const struct vrb_ud_conn *ud, const struct vrb_ud_wr *wr);
 /* Posts a part of the read to the device. Returns 0, ENOMEM if there is no room, or an errno. */
 int vrb_ud_read(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr);
-/* The device reports a part of a read whose connection exists. */
+/* Called when the device reports a part of a read whose connection exists. */
 void vrb_ud_read_left(struct vrb_ud *all, struct vrb_ud_tx *tx, bool success);
-/* The connection is freed before the device has reported its reads. */
+/* Called when the connection is freed before the device has reported its reads. */
 void vrb_ud_reads_forget(struct vrb_ud_conn *ud);
 
 /* Receiving (ud_recv.c). */
@@ -496,7 +496,7 @@ void vrb_ud_drop_received(struct vrb_ud_conn *ud);
 void vrb_ud_violated(struct vrb_ud_conn *ud, enum vrb_ud_reason reason);
 /* Tells the connection's owner once that it has ended. */
 void vrb_ud_tell(struct vrb_ud_conn *ud, int err);
-/* The peer has no such connection any more. */
+/* Called when the peer has no such connection any more. */
 void vrb_ud_over(struct vrb_ud_conn *ud, int err);
 
 /* Sends a packet, or sends it again. */
@@ -523,7 +523,10 @@ void vrb_ud_conn_put(struct vrb_ud_conn *ud);
 void vrb_ud_look(struct vrb_ud *all);
 /* Wakes a connection that sleeps. Returns its object, NULL when out of memory. */
 struct vrb_ud_conn *vrb_ud_wake(struct vrb_ud_conn *ud);
-/* Sets what is not 0 in such an object. `first` is the number of the next packet. */
+/*
+ * Sets what is not 0 in the object of a connection that is awake. `first` is the number of the next
+ * packet.
+ */
 void vrb_ud_conn_begin(struct vrb_ud_conn *ud, uint32_t first);
 
 /* Letters (ud_meet.c). */
@@ -531,11 +534,14 @@ void vrb_ud_conn_begin(struct vrb_ud_conn *ud, uint32_t first);
 void vrb_ud_met(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx);
 /* Logs a request of another version, which is not parsed. */
 void vrb_ud_met_other(const struct vrb_ud *all, const uint8_t *bytes, size_t len);
-/* Nobody waits for the letter. A request that was not answered may have had an old hint. */
+/*
+ * Frees the letter, if there is one. An unanswered request may have used an old hint, which is
+ * forgotten.
+ */
 void vrb_ud_letter_free(struct vrb_ud_conn *ud);
 /* Sends the letter again if it is time to. */
 void vrb_ud_letter_again(struct vrb_ud_conn *ud);
-/* The device says that nobody is there to take the letter of the connection with this number. */
+/* Called when the device reports that nobody took the letter of the connection with this number. */
 void vrb_ud_nobody(struct vrb_ud *all, uint32_t number);
 /*
  * Sets the name of the queue pair, or the hint of the endpoint's IP address if that is the GID.
@@ -548,7 +554,7 @@ int vrb_ud_draw_key(struct vrb_ud *all);
 /* What the ends of a connection say about themselves (ud_words.c). */
 /* Returns the connection that has such a request, NULL for none. */
 struct vrb_rc_conn *vrb_ud_known(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event);
-/* The connection is found no longer. */
+/* Removes the connection from those that vrb_ud_known() finds. */
 void vrb_ud_unknow(struct vrb_ud_conn *ud);
 
 /* Refusals (ud_refuse.c). */
@@ -557,7 +563,7 @@ void vrb_ud_refuse(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb
 /* The same if the way back is known. */
 void vrb_ud_refuse_to(struct vrb_ud *all, const struct ibv_wc *wc,
 		      const struct vrb_ud_packet *packet, struct ibv_ah_attr *attr);
-/* The peer sends on a connection that has ended: tells it again. */
+/* Tells the peer, which sends on a connection that has ended, once more that it has. */
 void vrb_ud_repeat_end(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet);
 /* Returns true if the peer was answered and has not sent a packet, so it may not wait any more. */
 bool vrb_ud_waits_for_first(const struct vrb_ud_conn *ud);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connections to queue pairs that are known by name, which need no connection manager. The two ends
- * exchange the same private data in letters on the queue pair itself. A request names the key in
- * the peer's name, so it comes from somebody who knows the name. The answer goes to the GID that
- * the request names, and the request's number comes back with it: a request with somebody else's
- * GID makes no connection.
+ * Connections without the connection manager, to queue pairs that are known by name: GID, queue
+ * pair number, and a random key. The two ends exchange the usual private data in letters, which are
+ * packets to the queue pair itself. A request contains the key in the peer's name, so its sender
+ * knows the name. The answer goes to the GID in the request and returns the request's number: a
+ * request with somebody else's GID makes no connection.
  *
- * IPv4 addresses that are GIDs are names if they have a hint, which may be older than the endpoint
- * that has the address now: if nobody answers, the connection manager is asked for the endpoint.
+ * An IPv4 address that is a GID is a name if it has a hint, which is the queue pair number and the
+ * key. A hint may be out of date: if nobody answers, the connection manager is asked instead.
  *
- * A request may arrive twice, because it is sent again: the first is declined, so its sender gives
- * up, and the second is accepted. So an answer that nobody waits for is refused, and an answer is
- * sent again until the first packet or a refusal arrives. It names the key in the name of whoever
- * asked: to those who do not know it, refusals would tell which connections there are.
+ * A retransmitted request may arrive twice: the first copy is declined, so its sender gives up, and
+ * the second copy is accepted. The sender therefore refuses an answer that it does not wait for,
+ * and an answer is retransmitted until the first packet or a refusal arrives. An answer contains
+ * the key in the name of the request's sender: to those who do not know it, refusals would reveal
+ * which connections exist.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,7 @@
 enum {
 	GID = 16,
 	MARK = 4,  /* bytes of the mark before the packet of a message */
-	TIMES = 2, /* a request is sent until the connection manager is asked instead */
+	TIMES = 2, /* transmissions of a request before the connection manager is asked */
 };
 
 static struct ibv_ah_attr way_to(const struct vrb_ud *all, const uint8_t *gid)
@@ -56,7 +57,7 @@ int vrb_ud_draw_key(struct vrb_ud *all)
 	while (!all->key) {
 		if (!vrb_ud_random(all, &all->key))
 			return -FI_EIO;
-		/* The topmost bit of a Q_Key means something else. */
+		/* With the highest bit set, the device would send its queue pair's own Q_Key. */
 		all->key &= INT32_MAX;
 	}
 	return 0;
@@ -95,8 +96,8 @@ static bool name_of(const struct ofi_rdm_addr *addr, struct ofi_qp_name *name)
 }
 
 /*
- * The first connection to a host by its IP address is made by the connection manager: to create an
- * address handle for a host that is not known yet may wait for seconds.
+ * The first connection to a host by IP address goes through the connection manager, because
+ * creating an address handle for an unknown host may block for seconds.
  */
 bool vrb_ud_has_name(const struct ofi_rdm_peer *peer)
 {
@@ -109,8 +110,8 @@ bool vrb_ud_has_name(const struct ofi_rdm_peer *peer)
 }
 
 /*
- * Returns the path of a letter, or NULL. It is created only on a reliable device: on others,
- * anybody could name a host that does not exist, and it takes seconds to find that out.
+ * Returns the path of a letter, or NULL. Only a reliable device creates a new one: on others,
+ * anybody could name a host that does not exist, which takes seconds to find out.
  */
 static const struct vrb_ah *letter_path(struct vrb_ud *all, const struct ibv_ah_attr *attr)
 {
@@ -160,7 +161,7 @@ static void send_letter(struct vrb_ud_conn *ud)
 		.to = asks ? letter->key : ud->to,
 		.from = ud->conn->qp_num,
 		.key = asks ? all->key : letter->key,
-		/* Whoever refuses the answer needs it. */
+		/* A refusal of the answer needs our key for its Q_Key. */
 		.id = asks ? 0 : all->key,
 		.asked = letter->carried,
 		.payload = letter->data,
@@ -168,7 +169,7 @@ static void send_letter(struct vrb_ud_conn *ud)
 	};
 
 	letter->at = all->now + letter->wait;
-	/* Many who ask the same peer at once, in vain, must not go on to ask at the same times. */
+	/* Endpoints whose requests are lost together must not retransmit them together. */
 	if (letter->times)
 		letter->at -= ofi_rdm_ack_part(letter->wait, ud->conn->qp_num + letter->times);
 	letter->wait =
@@ -177,7 +178,7 @@ static void send_letter(struct vrb_ud_conn *ud)
 	vrb_ud_put_bare(all, &way, &packet);
 }
 
-/* Sends a letter the first time. Returns 0 or -FI_ENOMEM. */
+/* Sends a letter for the first time. Returns 0 or -FI_ENOMEM. */
 static int begin_letter(struct vrb_ud_conn *ud, uint32_t key, struct vrb_ud_letter *letter)
 {
 	ud->letter = letter;
@@ -212,7 +213,7 @@ int vrb_ud_answer(struct vrb_rc_conn *conn, const struct rdma_cm_event *event, c
 	const struct rdma_ud_param *asker = &event->param.ud;
 	struct ofi_rdm_addr_hint hint;
 
-	/* A peer that has not proved who it is leaves no hint, and nobody replaces one. */
+	/* A peer that has not proved itself leaves no hint, and a known hint is not replaced. */
 	if (!conn->proof && !ofi_rdm_addr_hint(&conn->peer->addr, &hint))
 		ofi_rdm_addr_set_hint(&conn->peer->addr,
 				      (struct ofi_rdm_addr_hint){ asker->qp_num, asker->qkey });
@@ -232,7 +233,7 @@ void vrb_ud_decline(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event, co
 	struct vrb_ud_way way = { .qpn = event->param.ud.qp_num };
 	struct vrb_ud *all = vrb_rc(ep)->ud;
 
-	/* Whoever is not told asks the connection manager. */
+	/* A sender that is not told asks again, or asks the connection manager. */
 	if (!all)
 		return;
 	way.path = letter_path(all, &event->param.ud.ah_attr);
@@ -272,8 +273,8 @@ size_t vrb_ud_room(const struct ofi_rdm_ep *ep, uint8_t len)
 }
 
 /*
- * The status of a request in a letter is the number of bytes that follow its private data: the mark
- * of the packet, and the packet.
+ * In the event of a letter's request, the status is the number of bytes that follow the private
+ * data: the mark of the packet, and the packet.
  */
 size_t vrb_ud_carried(const struct rdma_cm_event *event)
 {
@@ -296,8 +297,8 @@ const uint8_t *vrb_ud_first_in(const struct rdma_cm_event *event, size_t *len, u
 }
 
 /*
- * Returns the length of a letter without the message that it carries. It is above that of any
- * letter if the message is longer than the packet.
+ * Returns the length of a letter without the message that it carries. If the stated length of the
+ * message exceeds the packet, the result wraps around to more than any letter has.
  */
 static size_t words_len(const struct vrb_ud_packet *packet)
 {
@@ -317,8 +318,9 @@ static struct rdma_cm_event event_new(enum rdma_cm_event_type type, const struct
 }
 
 /*
- * Returns true if the letter's GID is an IPv4 address, and the source in the header of the network,
- * which is the last part of the GRH's place. A reliable device has no such header.
+ * Returns true if the letter's GID is the IPv4 address that the packet came from. The IPv4 header
+ * is the last 20 bytes in the place of the GRH. A reliable device provides no header to compare
+ * with.
  */
 static bool comes_from(const struct vrb_ud *all, const struct vrb_ud_rx *rx)
 {
@@ -331,8 +333,8 @@ static bool comes_from(const struct vrb_ud *all, const struct vrb_ud_rx *rx)
 }
 
 /*
- * Without the key in the name, the request is for an earlier endpoint with that number, or comes
- * from a stranger: nothing is kept for it, not even a path.
+ * A request without the key in our name is for an earlier endpoint with that queue pair number, or
+ * comes from somebody who does not know the name: nothing is kept for it, not even a path.
  */
 static void take_ask(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx)
 {
@@ -348,7 +350,7 @@ static void take_ask(struct vrb_ud *all, const struct ibv_wc *wc, const struct v
 	all->requests += all->calls->asked(all->ep, &event);
 }
 
-/* Returns the connection of that number if it waits for an answer. */
+/* Returns the connection with that number if it waits for an answer. */
 static struct vrb_ud_conn *asking(const struct vrb_ud *all, uint32_t number)
 {
 	struct vrb_rc_conn *conn = vrb_rc_conn_find(all->ep, number);
@@ -360,7 +362,7 @@ static struct vrb_ud_conn *asking(const struct vrb_ud *all, uint32_t number)
 static void end_ask(struct vrb_ud *all, struct vrb_ud_conn *ud, struct rdma_cm_event *event)
 {
 	event->param.ud.ah_attr = ud->path->attr;
-	/* Otherwise the request is sent again, and answered again. */
+	/* Without memory for the event, the request is sent again, and answered again. */
 	if (!all->calls->answered(ud->conn, event))
 		return;
 	free(ud->letter);
@@ -392,7 +394,7 @@ static bool has_conn(const struct vrb_ud *all, const struct ibv_wc *wc,
 	       (!conn->ud->heard || conn->ud->to == packet->from);
 }
 
-/* The peer repeats its answer, so it has not seen that the first one has arrived. */
+/* The peer repeats its answer, so it does not know yet that the first one arrived. */
 static void confirm_again(const struct vrb_ud *all, uint32_t number)
 {
 	struct vrb_ud_conn *ud = vrb_rc_conn_find(all->ep, number)->ud;
@@ -485,7 +487,7 @@ void vrb_ud_met_other(const struct vrb_ud *all, const uint8_t *bytes, size_t len
 	    head.version != VRB_UD_VERSION)
 		FI_WARN_SPARSE(
 			&vrb_prov, FI_LOG_EP_CTRL,
-			"connection request dropped: its sender uses version %u of datagrams, this library version %u\n",
+			"connection request dropped: its sender uses version %u of datagrams, this library uses %u\n",
 			head.version, VRB_UD_VERSION);
 }
 

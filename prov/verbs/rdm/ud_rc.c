@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Reliable queue pairs below connections on unreliable datagrams (FI_VERBS_RDM_TRANSPORT=auto): a
- * connection that carries much gets one. Each end tells the other its queue pair in VRB_UD_QP, a
- * packet with a number, and connects its own when the peer's VRB_UD_QP arrives. Either end may
- * begin; one that has no queue pair and does not get one says so.
+ * busy connection gets one. Each end announces its queue pair in VRB_UD_QP, a numbered packet, and
+ * connects it when the peer's VRB_UD_QP arrives. Either end may begin; an end that gets no queue
+ * pair says so.
  *
- * An end posts to its queue pair once the completions of all work requests are reported and the
- * peer has handled whatever this end has sent, VRB_UD_QP among it: then nothing can overtake that.
- * Packets that have arrived may wait for a receive, so such peers acknowledge as the number that
- * they expect next that of the first one that waits. The other direction does not depend on it.
+ * An end posts to its queue pair once the completions of all its work requests are reported and the
+ * peer has handled whatever this end has sent, including VRB_UD_QP: then nothing can be overtaken.
+ * A packet that has arrived may still wait for a receive, so each acknowledgment states how many
+ * do. The two directions switch independently.
  *
- * How a connection goes back to datagrams is in ud_back.c, where the queue pairs take receives from
- * in ud_srq.c.
+ * ud_back.c gives queue pairs back; ud_srq.c has the receives that they use.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,13 +26,13 @@
 #include "ud_int.h"
 #include "ud_rc.h"
 
-#define WORTH	    (256u << 10) /* at which a connection gets a queue pair */
-#define WORTH_SEND  4096u	 /* of a message, besides its length */
-#define WORTH_RDMA  65536u	 /* of a read or a write */
-#define RETRY_US    10000	 /* until a queue pair is asked for again, the first time */
-#define RETRIES	    5		 /* after which that time does not become longer */
-#define WAITS	    64u		 /* work requests after which posting waits for the others */
-#define LEAST	    64u		 /* receives of which half is enough */
+#define WORTH	    (256u << 10) /* traffic that earns a queue pair */
+#define WORTH_SEND  4096u	 /* what a message counts besides its length */
+#define WORTH_RDMA  65536u	 /* the same of a read or a write */
+#define RETRY_US    10000	 /* first delay until a queue pair is tried again */
+#define RETRIES	    5		 /* doublings of that delay */
+#define WAITS	    64u		 /* posting fails after so many, until all others complete */
+#define LEAST	    64u		 /* receives of which half is still enough */
 #define READS_MAX   255u
 #define ACK_TIMEOUT 14 /* 67 ms */
 #define NUMBER_MAX  0xffffffu
@@ -61,7 +60,7 @@ void vrb_ud_rc_init(struct vrb_ud *all)
 	all->rcs.wanted = true;
 	all->rcs.share = depth / 2;
 	all->rcs.most = (uint32_t)(vrb_params.max_conn ? vrb_params.max_conn : domain->attr.max_qp);
-	/* The device's CQ has room for so many. */
+	/* The largest CQ has room for so many. */
 	max = max > fixed + depth ? (max - fixed - depth) / (OFI_RDM_WIRE_WINDOW + 2) : 0;
 	all->rcs.most = vrb_ud_least(all->rcs.most, max);
 	all->rcs.cq_size = (uint32_t)vrb_rc(all->ep)->cq->cqe;
@@ -89,7 +88,7 @@ void vrb_ud_rc_fini(struct vrb_ud *all)
 	all->rcs.srq = NULL;
 }
 
-/* One work request ends the connection, and one follows the others when it is given back. */
+/* Returns the CQ entries for the ring, the end of the connection, and the end of giving back. */
 static uint32_t room_of(const struct vrb_ud_conn *ud)
 {
 	return ud->conn->size + 2;
@@ -182,7 +181,7 @@ static int open_rc(struct vrb_ud_conn *ud)
 	return ret ? ret : rc_new(ud);
 }
 
-/* The connection asks for no queue pair for a while, which is longer each time. */
+/* Delays the connection's next attempt to get a queue pair, for longer each time. */
 static void rc_later(struct vrb_ud_conn *ud)
 {
 	ud->rc_again = vrb_ud_of(ud)->now + ((uint64_t)RETRY_US << ud->rc_refusals);
@@ -199,7 +198,7 @@ static bool may_have(struct vrb_ud_conn *ud)
 	       vrb_ud_back_may(ud);
 }
 
-/* Whoever knows less about a peer does not spend anything for it. */
+/* Nothing is spent on a peer that is not connected, or has not proved itself. */
 static bool is_ready(const struct vrb_ud_conn *ud)
 {
 	const struct vrb_rc_conn *conn = ud->conn;
@@ -309,7 +308,7 @@ static bool is_valid(const struct vrb_ud_packet *packet)
 	       packet->addr <= IBV_MTU_4096;
 }
 
-/* Our queue pair, if there is one, was never connected. */
+/* The peer has no queue pair, so ours was never connected. */
 static void rc_refused(struct vrb_ud_conn *ud, bool for_now)
 {
 	vrb_ud_rc_close(ud);
@@ -384,7 +383,7 @@ uint32_t vrb_ud_rc_worth_in(const struct vrb_ud_packet *packet)
 	}
 }
 
-/* Opens a queue pair if the connection deserves one, or if the peer has asked for it before. */
+/* Opens a queue pair if the connection has earned one, or the peer has asked for it before. */
 static void rc_consider(struct vrb_ud_conn *ud, const struct ibv_send_wr *wr)
 {
 	if (ud->rc_met) {
@@ -426,8 +425,9 @@ static bool may_switch(const struct vrb_ud_conn *ud)
 }
 
 /*
- * A busy connection always has something under way. So that its queue pair is used some day,
- * posting fails then; the transport tries again after a completion, or 20 ms later.
+ * A busy connection always has something in flight. Posting fails after WAITS work requests, so
+ * that the connection can switch to its queue pair; the transport tries again after a completion,
+ * or 20 ms later.
  */
 static bool must_drain(struct vrb_ud_conn *ud)
 {
@@ -456,7 +456,7 @@ bool vrb_ud_rc_post(struct vrb_ud_conn *ud, struct ibv_send_wr *wr, struct ibv_s
 	return must_drain(ud);
 }
 
-/* Completions of a queue pair that is gone matter to nobody, but its receives are there again. */
+/* Drops the completions of a queue pair that is gone, but posts its receives again. */
 int vrb_ud_rc_take(struct vrb_ud *all, const struct ibv_wc *wc, struct ibv_wc *out)
 {
 	struct vrb_rdm_rx *rx =
@@ -482,7 +482,7 @@ int vrb_ud_rc_take(struct vrb_ud *all, const struct ibv_wc *wc, struct ibv_wc *o
 		rc->taken++;
 		vrb_ud_back_score(rc->ud, WORTH_SEND + wc->byte_len);
 	}
-	/* A message stays behind those that were sent as datagrams. */
+	/* A message must not overtake those that came as datagrams and are not reported yet. */
 	if (received && wc->status == IBV_WC_SUCCESS && all->message_tail != all->message_head) {
 		vrb_ud_report(all, rx, wc->byte_len, rc->ud->conn->qp_num);
 		return 0;

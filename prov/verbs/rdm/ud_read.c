@@ -9,8 +9,8 @@
  * until the peer has handled whatever was sent before, and until all other reads are complete; the
  * reads behind it wait for it.
  *
- * The device may write to the memory of a read until it reports it, so a work request completes no
- * earlier, whatever becomes of the connection.
+ * Until the device reports a read, it may write to the memory, so the work request does not
+ * complete before that, whatever becomes of the connection.
  */
 #include <errno.h>
 #include "prov/rdm/proto.h"
@@ -44,7 +44,7 @@ bool vrb_ud_is_direct(const struct vrb_ud_conn *ud, const struct vrb_ud_wr *wr)
 
 bool vrb_ud_may_read(const struct vrb_ud_conn *ud, const struct vrb_ud_wr *wr)
 {
-	/* The endpoint waits for the reads that the device has. */
+	/* A closing endpoint waits for the device's reads, so it begins no more. */
 	if (wr->direct && ud->conn->ep->closing)
 		return false;
 	if (wr->sent)

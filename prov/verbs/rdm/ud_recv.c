@@ -24,7 +24,9 @@ static void rx_put(struct vrb_ud *all, struct vrb_ud_rx *rx)
 	all->kept--;
 }
 
-/* The peer may have acknowledgments of what waits for a buffer, so that is delivered first. */
+/*
+ * Packets that wait for a buffer may be acknowledged, so they are delivered before the end is told.
+ */
 void vrb_ud_tell(struct vrb_ud_conn *ud, int err)
 {
 	if (ud->told)
@@ -36,7 +38,7 @@ void vrb_ud_tell(struct vrb_ud_conn *ud, int err)
 	vrb_ud_of(ud)->calls->ended(ud->conn, err);
 }
 
-/* The peer's end learns that this one is gone, and why. */
+/* Ends the connection, and tells the peer why. */
 static void end_conn(struct vrb_ud_conn *ud, enum vrb_ud_reason reason, int err)
 {
 	if (ud->over)
@@ -80,7 +82,7 @@ struct vrb_rdm_rx *vrb_ud_recv_take(struct ofi_rdm_ep *ep, size_t len)
 	return take_recv(vrb_rc(ep)->ud);
 }
 
-/* Returns true if the packet has to wait, mostly for a buffer. */
+/* Returns true if the packet has to wait, for a buffer or for messages of the queue pair. */
 static bool must_wait(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 {
 	if (packet->kind == VRB_UD_BACK)
@@ -134,7 +136,7 @@ static bool is_shut(const struct vrb_ud_conn *ud)
 	return ud->conn->proof && ud->conn->proof->shut;
 }
 
-/* The end of the connection does not acknowledge the packet. */
+/* Refuses the access. The END does not acknowledge the packet, so the peer does not complete it. */
 static void refuse_access(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 {
 	ud->is_refused = true;
@@ -309,9 +311,9 @@ void vrb_ud_drop_received(struct vrb_ud_conn *ud)
 }
 
 /*
- * Returns true if an early packet cannot stay. Packets that wait for earlier ones take receives
- * from these, whichever peers they are from: the last quarter is for packets that need not wait,
- * and once half are taken, each peer may keep a few.
+ * Returns true if an early packet cannot stay. Packets that wait for earlier ones occupy receives
+ * that other packets need: the last quarter of the receives is for packets that need not wait, and
+ * once half of them are occupied, each peer may keep only a few.
  */
 static bool is_crowded(const struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 {
@@ -351,7 +353,7 @@ static bool take_numbered(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
 	return verdict != OFI_RDM_SEQ_DUPLICATE;
 }
 
-/* The first access that is not complete was refused. */
+/* Takes the first work request that is not complete for the one that was refused. */
 static void take_refusal(struct vrb_ud_conn *ud)
 {
 	vrb_ud_fail(ud, IBV_WC_REM_ACCESS_ERR);
@@ -401,8 +403,8 @@ static struct vrb_ud_conn *with_path(struct vrb_ud_conn *ud, const struct ibv_wc
 }
 
 /*
- * The round trip without the times for which packets may have waited because a process did not
- * poll: what is left tells how full the network is.
+ * Returns the round-trip time without the times for which packets may have waited until a process
+ * polled: the rest tells how full the network is. Returns 0 if none was measured.
  */
 static uint32_t time_on_wire(const struct vrb_ud_conn *ud, const struct ofi_rdm_ack_news *news,
 			     const struct vrb_ud_packet *packet)
@@ -416,8 +418,8 @@ static uint32_t time_on_wire(const struct vrb_ud_conn *ud, const struct ofi_rdm_
 }
 
 /*
- * The peer knows the connection: it will not ask again. Of messages, the connection's owner learns
- * by itself.
+ * Handles the first packet of a peer, which knows the connection and sends no letter again. The
+ * connection's owner sees messages itself; other packets are reported to it.
  */
 static void take_first(struct vrb_ud_conn *ud, enum vrb_ud_kind kind)
 {

@@ -17,7 +17,7 @@
 
 #define WAKE_US 20000
 
-/* How long the newest packet of the peer may have been here already. */
+/* Returns how long the newest packet of the peer may have waited here. */
 static uint64_t lag_of(const struct vrb_ud_conn *ud)
 {
 	return vrb_ud_of(ud)->now - ud->arrived;
@@ -28,7 +28,7 @@ static void fill_words(struct vrb_ud_conn *ud, struct ofi_rdm_ack_words *words)
 	const struct vrb_ud_rx *stalled = STAILQ_FIRST(&ud->stalled);
 
 	ofi_rdm_ack_fill(&ud->ack, &ud->in, words);
-	/* They are in order, and no others are taken meanwhile. */
+	/* Stalled packets are in order, and no others are taken until they are handled. */
 	if (ofi_unlikely(stalled))
 		words->stalled = (uint8_t)(words->next - stalled->packet.number);
 }
@@ -124,14 +124,16 @@ void vrb_ud_send_ack(struct vrb_ud_conn *ud)
 	vrb_ud_send_bare(ud, VRB_UD_ACK, 0);
 }
 
-/* Returns true for a write that is the only one under way: somebody may wait for its completion. */
+/* Returns true for a write with nothing else in flight: somebody may wait for its completion. */
 static bool is_alone(const struct vrb_ud_conn *ud, const struct vrb_ud_wr *wr)
 {
 	return wr->kind == VRB_UD_WRITE && ud->flying == wr->flying &&
 	       (!ud->turn || ud->turn == wr);
 }
 
-/* The number of the peer's end is written when the packet is sent: it may not be known yet. */
+/*
+ * Returns the next packet of a work request, or NULL. The peer's number is written when it is sent.
+ */
 static struct vrb_ud_tx *pack(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
@@ -158,7 +160,9 @@ static struct vrb_ud_tx *pack(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
 	return tx;
 }
 
-/* A full send queue is waited for. A read that the device never takes ends the connection. */
+/*
+ * Tries again later if the send queue is full. Ends the connection if the device refuses the read.
+ */
 static bool send_read(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
 {
 	int err = vrb_ud_read(ud, wr);
@@ -239,10 +243,7 @@ static bool send_job(struct vrb_ud_conn *ud)
 	return true;
 }
 
-/*
- * Tells the peer which queue pair the connection has, that it has none, or that it is to be given
- * back.
- */
+/* Sends VRB_UD_QP or VRB_UD_BACK, whichever is due. */
 static bool send_qp(struct vrb_ud_conn *ud)
 {
 	bool back = !ud->rc_due;
@@ -271,8 +272,8 @@ static bool is_qp_due(const struct vrb_ud_conn *ud)
 }
 
 /*
- * Returns true if something waits for the peer to handle what it has got, and nothing in flight
- * would be acknowledged then.
+ * Returns true if something waits until the peer has handled what it received, and no packet in
+ * flight will be acknowledged then.
  */
 static bool must_chase(const struct vrb_ud_conn *ud)
 {
@@ -282,7 +283,7 @@ static bool must_chase(const struct vrb_ud_conn *ud)
 	       (ofi_unlikely(ud->turn && ud->turn->direct) && !vrb_ud_is_handled(ud));
 }
 
-/* The peer takes, and acknowledges, a packet once it has handled those before. */
+/* Sends an empty packet, which the peer acknowledges once it has handled those before it. */
 static bool chase(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud_packet packet = packet_to(ud, VRB_UD_NOTHING);
@@ -303,8 +304,8 @@ static bool has_work(const struct vrb_ud_conn *ud)
 }
 
 /*
- * Returns when the next packet may be sent. A process that was stopped has measured long round
- * trips, but it does not wait for long once nothing is in flight.
+ * Returns when the next packet may be sent. The wait is bounded if nothing is in flight, because a
+ * process that was stopped measures long round trips.
  */
 static uint64_t send_time(const struct vrb_ud_conn *ud)
 {

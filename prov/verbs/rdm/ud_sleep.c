@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connections that have nothing to do sleep: their rings and most of their state are given back,
- * as an endpoint may have very many peers of which it talks to few at a time. The next work request
- * that is posted, or the next packet of the peer, wakes a connection.
+ * Connections that have nothing to do sleep: their rings and most of their state are freed, because
+ * an endpoint may have very many peers and talk to few at a time. A work request that is posted, or
+ * a packet of the peer, wakes a connection.
  *
- * A connection that sleeps has a ring of one slot, and a queue pair that is the same for all that
- * sleep, so that posting need not ask. Connections fall asleep when the endpoint is polled, and by
- * its timer: elsewhere somebody may hold a slot.
+ * A connection that sleeps has a ring of one slot, and shares the stand-in for its queue pair with
+ * all others that sleep, so the code that posts does not check whether it sleeps. Connections fall
+ * asleep only when the endpoint is polled or its timer runs: at other times somebody may hold a
+ * slot.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ enum {
 
 static const struct ofi_rdm_cwnd_params cwnd_params = VRB_UD_CWND_PARAMS;
 
-/* A connection that sleeps has these bytes of the object, and a struct vrb_ud_rest. */
+/* A connection that sleeps keeps these bytes of its object, followed by a struct vrb_ud_rest. */
 static const size_t common = offsetof(struct vrb_ud_conn, qp);
 
 static struct vrb_ud_rest *rest_of(struct vrb_ud_conn *ud)
@@ -27,7 +28,7 @@ static struct vrb_ud_rest *rest_of(struct vrb_ud_conn *ud)
 	return (struct vrb_ud_rest *)(void *)((char *)ud + common);
 }
 
-/* The slot is the connection's `last`: what was posted moves to the ring. */
+/* Wakes the connection. What was posted moves from its slot, conn->last, to the ring. */
 static int post_asleep(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	const struct vrb_rdm_slot *from = (const struct vrb_rdm_slot *)(uintptr_t)wr->wr_id;
@@ -193,7 +194,7 @@ static bool may_sleep(const struct vrb_ud_conn *ud)
 	       !ud->is_refused && is_quiet(ud) && is_settled(ud) && vrb_ud_is_handled(ud);
 }
 
-/* Silent work requests are reported when nothing follows them. */
+/* Has silent work requests reported, because no later one follows that would do it. */
 static void settle(struct vrb_ud *all, struct vrb_ud_conn *ud)
 {
 	ud->settles = ud->is_done = true;

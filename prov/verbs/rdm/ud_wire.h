@@ -61,11 +61,11 @@ enum vrb_ud_reason {
 };
 
 enum vrb_ud_back {
-	VRB_UD_BACK_ASK, /* please; addr: who uses it more than that, keeps it */
-	VRB_UD_BACK_NO,	 /* the answer if it is used */
+	VRB_UD_BACK_ASK, /* the receiver leaves it, unless its score is at least addr */
+	VRB_UD_BACK_NO,	 /* the answer of a receiver that keeps it */
 	/*
-	 * The sender goes on with datagrams: all that it posted to its queue pair is complete.
-	 * key: how many messages that were. The receiver does the same, and both are destroyed.
+	 * The sender goes on with datagrams: all that it posted to its queue pair is complete. key:
+	 * how many messages it posted. The receiver does the same, and both are destroyed.
 	 */
 	VRB_UD_BACK_LEFT,
 };

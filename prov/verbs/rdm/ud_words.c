@@ -75,7 +75,10 @@ static struct ofi_index_keys ends_of(const struct vrb_ud *all)
 	};
 }
 
-/* Without memory a repeated request counts as another one. So does one that a liar repeats. */
+/*
+ * Lists the connection, so that a repeat of its request is recognized. It is not listed if there is
+ * no memory, or if a peer that lies claims the end of another connection.
+ */
 static void conn_know(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
@@ -116,21 +119,21 @@ int vrb_ud_hear(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 	ud->direct = words.reads && vrb_rdm_conn_reads(conn->ep);
 	ud->delivered = words.delivered;
 	ud->heard = true;
-	/* Only requests are looked for by the end that sends them. */
+	/* Only repeated requests are looked up by the peer's end. */
 	if (event->event != RDMA_CM_EVENT_ESTABLISHED)
 		conn_know(ud);
 	ofi_rdm_seq_begin(&ud->in, 1, words.first);
-	/* An answer that is repeated until it arrives is as good as a packet. */
+	/* An answer in a letter counts as the first packet: it is repeated until it arrives. */
 	if (!event->id && event->event == RDMA_CM_EVENT_ESTABLISHED && !ud->used) {
 		ud->used = true;
 		all->fresh--;
 	}
-	/* Whoever names another queue pair than it sends from is not who it says. */
+	/* A peer that names a queue pair other than the one it sends from lies. */
 	if (!event->id && event->param.ud.qp_num != words.qpn)
 		return -FI_EPROTO;
 	if (event->id && event->event != RDMA_CM_EVENT_ESTABLISHED)
 		return 0;
-	/* The connection manager says more about a path than a letter. */
+	/* A letter names only the GID; a path of the connection manager has more. */
 	if (!event->id)
 		ud->path = vrb_ud_path_to(all, event->param.ud.ah_attr.grh.dgid.raw);
 	if (!ud->path)
@@ -143,7 +146,7 @@ uint32_t vrb_ud_delivered(const struct vrb_rc_conn *conn)
 	return conn->ud ? conn->ud->delivered : 0;
 }
 
-/* Service ID resolution has one reply, which accepts or, with a status above 0, refuses. */
+/* Service ID resolution has one reply; a status above 0 refuses the request. */
 enum rdma_cm_event_type vrb_ud_event(const struct rdma_cm_event *event)
 {
 	if (event->event == RDMA_CM_EVENT_ESTABLISHED)
