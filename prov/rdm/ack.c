@@ -32,7 +32,7 @@ uint64_t ofi_rdm_ack_timeout(const struct ofi_rdm_ack *ack)
 		timeout = ack->srtt / 8 + (ack->rttvar ? ack->rttvar : 1) + params->delay;
 	timeout = ack_between(timeout, params->min, params->max);
 	timeout = ack_between(timeout << ack->backoff, params->min, params->max);
-	/* First numbers are random, so the parts of peers differ. */
+	/* Sequence numbers begin at random, so peers subtract different parts. */
 	if (ack->backoff)
 		timeout -= ofi_rdm_ack_part(timeout, ack->out.oldest + ack->order * 0x9e3779b9);
 	return timeout;
@@ -100,8 +100,8 @@ static void ack_mark_newest(struct ofi_rdm_ack *ack, uint32_t order)
 }
 
 /*
- * The peer already had a retransmitted packet: packets overtake each other more than assumed.
- * Returns true if so.
+ * Returns true if the peer reports that a retransmission was needless: packets overtake each other
+ * more than assumed.
  */
 static bool ack_mark_doubles(struct ofi_rdm_ack *ack, uint16_t doubles)
 {

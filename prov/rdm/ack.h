@@ -18,16 +18,16 @@
  *                     three become six, and so on up to 48, until a timeout.
  *   timeout           as in RFC 6298: the smoothed round-trip time plus four times its variation,
  *                     plus the delay of acknowledgments; doubled with each successive timeout.
- *                     These are shorter by up to a half, each by another part, so that peers that
- *                     lose packets together do not send them again together. The doubling goes on
- *                     while retransmissions turn out to be needless.
+ *                     Doubled timeouts are shortened by up to a half, each by a different part, so
+ *                     that peers that lose packets together do not retransmit them together. The
+ *                     doubling goes on while retransmissions turn out to be needless.
  *   silence           a peer that has packets to acknowledge and sends nothing for this time is
  *                     given up, whatever was retransmitted meanwhile.
  *
  * A packet is complete when it is acknowledged, by the number or by its bit: the receiver keeps
  * every packet that it has acknowledged. Acknowledgments that arrive late contain nothing new and
- * do no harm. Acknowledgments of packets that were never sent are invalid, and the caller
- * disconnects such a peer. An idle peer has no timer. A packet that the device refuses to send may
+ * do no harm. Acknowledgments of packets that were never sent are invalid: the caller drops the
+ * packets that carry them. An idle peer has no timer. A packet that the device refuses to send may
  * be treated as lost.
  */
 #ifndef OFI_RDM_ACK_H
@@ -53,7 +53,7 @@ struct ofi_rdm_ack_words {
 	uint32_t echo;	  /* the newest transmission that has arrived; 0 for none */
 	uint64_t early;	  /* bit i: next + i has arrived */
 	uint16_t doubles; /* number of duplicates, modulo 65536 */
-	/* The last packets before `next` that the receiver has not handled yet; not used here. */
+	/* How many of the last packets before `next` are not handled yet; not used here. */
 	uint8_t stalled;
 };
 
@@ -105,8 +105,8 @@ enum ofi_rdm_ack_due {
 };
 
 /*
- * The first packet will have that number. Also called for a new incarnation of either side; the
- * caller has taken the unacknowledged packets from `first` before.
+ * Initializes: the first packet gets that number. Also called for a new incarnation of either side;
+ * the caller has taken the unacknowledged packets from `first` before.
  */
 void ofi_rdm_ack_init(struct ofi_rdm_ack *ack, const struct ofi_rdm_ack_params *params,
 		      uint32_t first);
@@ -136,7 +136,7 @@ void ofi_rdm_ack_arrived(struct ofi_rdm_ack *ack, const struct ofi_rdm_seq_in *i
 void ofi_rdm_ack_fill(struct ofi_rdm_ack *ack, const struct ofi_rdm_seq_in *in,
 		      struct ofi_rdm_ack_words *words);
 
-/* The peer is known to exist although nothing of it has arrived. */
+/* Ends the silence of a peer that is known to exist although nothing of it has arrived. */
 static inline void ofi_rdm_ack_heard(struct ofi_rdm_ack *ack, uint64_t now)
 {
 	ack->last_arrival = now;
@@ -148,7 +148,7 @@ static inline bool ofi_rdm_ack_is_owed(const struct ofi_rdm_ack *ack, uint64_t n
 	return ack->owes <= now;
 }
 
-/* Returns up to half of the time, another part for each number. */
+/* Returns up to half of the time, a different part for each number. */
 static inline uint64_t ofi_rdm_ack_part(uint64_t time, uint32_t any)
 {
 	return time / 2 * (any * 0x85ebca6b >> 16) >> 16;

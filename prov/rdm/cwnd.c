@@ -7,8 +7,8 @@ enum {
 	ERA = 10000000, /* the shortest round-trip time is that of the last 10 to 20 seconds */
 	ROUND = 32,	/* packets in which losses are counted */
 	ROUND_LOST = 4,
-	QUICK = 2, /* round trips: within the last ones none may be short if the queue is full */
-	FAR = 3,   /* round trips that were too long even with the smallest window */
+	QUICK = 2, /* after so many round-trip times without a short one, a queue is full */
+	FAR = 3,   /* long round trips with the smallest window, after which the network is far */
 };
 
 void ofi_rdm_cwnd_init(struct ofi_rdm_cwnd *cwnd, const struct ofi_rdm_cwnd_params *params)
@@ -33,8 +33,8 @@ static uint32_t cwnd_root(uint32_t square)
 }
 
 /*
- * Returns the target for a round trip. The allowance of a small window is inverse to its square
- * root, and bounded.
+ * Returns the target for a round trip. The extra time for a small window is inversely proportional
+ * to its square root, and bounded.
  */
 static uint64_t cwnd_target(const struct ofi_rdm_cwnd *cwnd)
 {
@@ -43,7 +43,7 @@ static uint64_t cwnd_target(const struct ofi_rdm_cwnd *cwnd)
 	return target + (extra < 4 * target ? extra : 4 * target);
 }
 
-/* The same if the network itself takes that long. */
+/* Returns the target if the network is far. */
 static uint64_t cwnd_far_target(const struct ofi_rdm_cwnd *cwnd)
 {
 	uint64_t least = cwnd->least < cwnd->earlier ? cwnd->least : cwnd->earlier;
@@ -72,8 +72,8 @@ static void cwnd_set(struct ofi_rdm_cwnd *cwnd, uint64_t window)
 }
 
 /*
- * Shrinks the window at most once per round trip: packets sent before the last time tell nothing
- * new.
+ * Shrinks the window at most once per round trip: packets sent before it last shrank tell nothing
+ * new. Returns true if it shrinks.
  */
 static bool cwnd_cut(struct ofi_rdm_cwnd *cwnd, uint64_t window, uint64_t now)
 {
@@ -87,15 +87,18 @@ static bool cwnd_cut(struct ofi_rdm_cwnd *cwnd, uint64_t window, uint64_t now)
 }
 
 /*
- * A full queue delays all packets. If some arrive fast, processes or interrupts were late with the
- * others.
+ * Returns true if round trips are long because a queue is full, which delays all packets. If some
+ * are fast, processes or interrupts were late with the others.
  */
 static bool cwnd_is_queued(const struct ofi_rdm_cwnd *cwnd, uint64_t now)
 {
 	return now - cwnd->quick > QUICK * (uint64_t)cwnd->rtt;
 }
 
-/* The round trip was too long. If it is with the smallest window, queueing is not the cause. */
+/*
+ * Called when a round trip was too long. If that happens with the smallest window, queueing is not
+ * the cause.
+ */
 static void cwnd_shrink(struct ofi_rdm_cwnd *cwnd, uint64_t target, uint64_t now)
 {
 	uint64_t window = cwnd->window, rtt = cwnd->rtt;

@@ -8,12 +8,13 @@
  *   target    the allowed duration of a round trip, stated by the transport. Senders with smaller
  *             windows are allowed more, up to five times as much, so that senders converge to
  *             equal shares. If even the smallest window does not shorten the round trips, the
- *             network is far: then a quarter more than the recent shortest round trip is allowed.
+ *             network is far: then the recent shortest round trip, a quarter of it, and the target
+ *             are allowed.
  *   below 1   a thousand senders have less than one packet each in flight: a window of 1/20 is one
  *             packet in 20 round trips.
  *   noise     where processes or interrupts are late now and then, some round trips are short and
  *             some long. A full queue makes all of them long, so the window does not shrink if one
- *             of the last two was short.
+ *             was short within the last two round-trip times.
  *   losses    are not taken as congestion while they are rare: a link that loses one packet of a
  *             hundred is not slowed down. More than one of eight, and timeouts, halve the window. A
  *             timeout that turns out to have been too early is undone.
@@ -65,7 +66,9 @@ void ofi_rdm_cwnd_acked(struct ofi_rdm_cwnd *cwnd, uint32_t count, uint32_t rtt,
 void ofi_rdm_cwnd_lost(struct ofi_rdm_cwnd *cwnd, uint64_t now);
 /* A packet is retransmitted because nothing arrived. */
 void ofi_rdm_cwnd_timeout(struct ofi_rdm_cwnd *cwnd, uint64_t now);
-/* The packets that were retransmitted last had arrived, or were yet to: the peer was just late. */
+/*
+ * The packets that were retransmitted last turn out not to have been lost: the peer was just late.
+ */
 void ofi_rdm_cwnd_needless(struct ofi_rdm_cwnd *cwnd);
 
 /*

@@ -40,7 +40,8 @@ static uint64_t flow_share(const struct ofi_rdm_flow_budget *budget)
 }
 
 /*
- * A packet that has not been sent yet is dropped if the peer returns to the level last sent to it.
+ * Sets the peer's level. A packet that is still owed is dropped if the peer returns to the level
+ * last sent to it.
  */
 static void flow_set_level(struct ofi_rdm_flow_budget *budget, struct ofi_rdm_flow *flow,
 			   enum ofi_rdm_flow_level level)

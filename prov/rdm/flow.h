@@ -5,8 +5,8 @@
  * budget of bytes that peers make it buffer, with these thresholds:
  *
  *   up to the limit          peers send freely
- *   above the limit          a peer that adds something is told to STOP, and to GO once less than
- *                            half of the limit is used
+ *   above the limit          a peer that adds something is told to STOP, and to GO once no more
+ *                            than half of the limit is used
  *   above twice the limit    a peer that adds something and holds more than an equal share of the
  *                            limit is told to HALT
  *   above four times         any peer that adds something is told to HALT, because peers that are
@@ -37,7 +37,7 @@ struct ofi_rdm_flow_node {
 
 STAILQ_HEAD(ofi_rdm_flow_queue, ofi_rdm_flow_node);
 
-/* The flow-control packet that a peer will be sent as soon as there is a credit. */
+/* The flow-control packet that is sent to a peer as soon as there is a credit. */
 enum ofi_rdm_flow_owed {
 	OFI_RDM_FLOW_NOTHING,
 	OFI_RDM_FLOW_STOP,
@@ -63,7 +63,7 @@ struct ofi_rdm_flow {
 	bool halt_acked;  /* the peer's device has acknowledged the last HALT */
 	bool abused;	  /* the peer sent more than it may */
 	uint8_t owed;	  /* enum ofi_rdm_flow_owed */
-	uint32_t over;	  /* packets buffered since HALT was owed or acknowledged */
+	uint32_t over;	  /* packets above the limit since the level or halt_acked changed */
 	uint64_t kept;	  /* bytes charged to the budget */
 	struct ofi_rdm_flow_queue control, data;
 	LIST_ENTRY(ofi_rdm_flow) link; /* budget.stopped or budget.halted */
@@ -74,7 +74,7 @@ LIST_HEAD(ofi_rdm_flows, ofi_rdm_flow);
 struct ofi_rdm_flow_budget {
 	uint64_t limit;
 	uint64_t used;	 /* bytes that peers make the endpoint buffer */
-	uint32_t window; /* packets that a peer sends before it polls completions */
+	uint32_t window; /* packets that a peer can send before it polls completions */
 	uint64_t most;	 /* largest number of bytes for one peer */
 	uint32_t peers;	 /* number of connected peers */
 	bool resuming;	 /* for the caller's use */
@@ -89,8 +89,8 @@ void ofi_rdm_flow_reset(struct ofi_rdm_flow *flow, uint32_t credits, uint32_t re
 /* Initializes the budget without limits per peer: the caller sets window and most. */
 void ofi_rdm_flow_budget_init(struct ofi_rdm_flow_budget *budget, uint64_t limit);
 /*
- * Called when the peer's buffered bytes exceed the budget. Returns true if a packet is now owed to
- * the peer, or flow->abused became true.
+ * Called when the peer adds bytes while more than the limit is used. Returns true if a packet is
+ * now owed to the peer, or flow->abused became true.
  */
 bool ofi_rdm_flow_exceed(struct ofi_rdm_flow_budget *budget, struct ofi_rdm_flow *flow);
 /* Called when a halted peer holds fewer bytes: it may be owed a STOP that replaces HALT. */
@@ -141,7 +141,7 @@ static inline void ofi_rdm_flow_give(struct ofi_rdm_flow *flow, uint32_t credits
 	flow->credits += credits;
 }
 
-/* Returns bytes charged to the peer to the budget. */
+/* Gives back bytes that were charged to the peer. */
 static inline void ofi_rdm_flow_return(struct ofi_rdm_flow_budget *budget,
 				       struct ofi_rdm_flow *flow, uint64_t bytes)
 {
@@ -152,8 +152,8 @@ static inline void ofi_rdm_flow_return(struct ofi_rdm_flow_budget *budget,
 }
 
 /*
- * Charges bytes to the peer. Returns the result of ofi_rdm_flow_exceed() if that is above the
- * limit.
+ * Charges bytes to the peer. Returns false, or the result of ofi_rdm_flow_exceed() if more than the
+ * limit is used now.
  */
 static inline bool ofi_rdm_flow_charge(struct ofi_rdm_flow_budget *budget,
 				       struct ofi_rdm_flow *flow, uint64_t bytes)

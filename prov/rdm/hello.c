@@ -91,7 +91,7 @@ static void hello_code(const struct ofi_rdm_hello_self *self, const void *bytes,
 	self->mac(self->secret, "weft rdm hello", all, sizeof(all), mac);
 }
 
-/* Takes as long whichever bytes differ. */
+/* Returns true if the code is right. The comparison takes constant time. */
 static bool hello_is_signed(const struct ofi_rdm_hello_self *self, const uint8_t *bytes,
 			    const struct ofi_rdm_hello_path *path)
 {
@@ -104,7 +104,7 @@ static bool hello_is_signed(const struct ofi_rdm_hello_self *self, const uint8_t
 	return !differs;
 }
 
-/* Returns the cookie that this incarnation must return to replace the known one. */
+/* Returns the cookie that incarnation `from` must return to replace the known one. */
 static uint64_t hello_cookie(const struct ofi_rdm_hello_self *self, uint64_t from, uint64_t known)
 {
 	const uint64_t words[] = { self->incarnation, from, known };

@@ -56,7 +56,7 @@ enum ofi_rdm_hello_reason {
 
 enum ofi_rdm_hello_verdict {
 	OFI_RDM_HELLO_SAME, /* from the known incarnation */
-	/* From a new incarnation: sequence numbers start again in both directions. */
+	/* The first hello of an incarnation: sequence numbers start again in both directions. */
 	OFI_RDM_HELLO_NEW,
 	OFI_RDM_HELLO_ANSWER,	 /* drop the packet and send ofi_rdm_hello_answer() */
 	OFI_RDM_HELLO_REFUSE,	 /* drop it and send ofi_rdm_hello_refuse() with hello.reason */
@@ -72,7 +72,7 @@ struct ofi_rdm_hello {
 	uint8_t reason;
 	uint32_t caps;
 	uint64_t from, to; /* incarnations; `to` is 0 if unknown */
-	uint64_t cookie;   /* to be returned in `echo`, or 0 */
+	uint64_t cookie;   /* what the receiver must return in `echo`, or 0 */
 	uint64_t echo;
 	uint32_t first; /* sequence number of the first packet */
 	uint32_t eager; /* payload that fits in the sender's buffers */
@@ -116,8 +116,8 @@ size_t ofi_rdm_hello_build(const struct ofi_rdm_hello_self *self,
 			   const struct ofi_rdm_hello_path *path, void *bytes);
 /*
  * Processes len received bytes that may be a hello. With SAME or NEW, *used is its length, and data
- * may follow. `path` is that of the packet. If the cookie is not 0, an answer is due with these
- * results, too, unless a packet with a hello is sent anyway.
+ * may follow. `path` is that of the packet. If hello->cookie is not 0, an answer is due after SAME
+ * and NEW, too, unless a packet with a hello is sent anyway.
  */
 enum ofi_rdm_hello_verdict ofi_rdm_hello_take(const struct ofi_rdm_hello_self *self,
 					      struct ofi_rdm_hello_peer *peer,

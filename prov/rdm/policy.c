@@ -15,7 +15,7 @@ static void on_want(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	ofi_rdm_conn_start(set, conn, action);
 }
 
-/* An event that is expected anyway will decide whether a new connection is needed. */
+/* An event that is expected anyway decides whether a new connection is needed. */
 static void on_want_soon(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 			 const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
 {
@@ -117,7 +117,7 @@ static void on_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		break;
 	case OFI_RDM_CMWIRE_RESOURCES:
 	case OFI_RDM_CMWIRE_CLOSING:
-	case OFI_RDM_CMWIRE_IN_USE:  /* our name's former owner will be forgotten soon */
+	case OFI_RDM_CMWIRE_IN_USE:  /* the peer soon forgets our address's former owner */
 	case OFI_RDM_CMWIRE_UNKNOWN: /* the peer may insert our address soon */
 		ofi_rdm_conn_retry(set, conn, refusal_error(input->reason));
 		break;
@@ -168,7 +168,7 @@ static void on_released(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	ofi_rdm_conn_release(set, conn, action);
 }
 
-/* Both sides sent BYE; the peer has our answer, and its answer will not arrive any more. */
+/* If both sides sent BYE, the peer has our answer, and its own does not arrive any more. */
 static void on_leaving_gone(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 			    const struct ofi_rdm_conn_input *input,
 			    struct ofi_rdm_conn_action *action)
@@ -219,7 +219,7 @@ static void conn_drain(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 static void on_evict(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		     const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
 {
-	/* If the connection was spared long ago, the count starts over. */
+	/* If the connection was spared long ago, the time that it has to end starts over. */
 	if (!conn->asked || set->now >= conn->spared + set->params.give_up)
 		conn->asked = set->now;
 	conn_drain(set, conn, OFI_RDM_CONN_DRAINING, input, action);

@@ -71,13 +71,13 @@ enum ofi_rdm_conn_event {
 	OFI_RDM_CONN_DISCONNECTED, /* the peer disconnected */
 	OFI_RDM_CONN_PROBED,	   /* DO_PROBE is done: the request is sent, or cannot be */
 	OFI_RDM_CONN_ANSWERED,	   /* the peer's host has answered a probe */
-	OFI_RDM_CONN_EVICT,	   /* make room; idle: nothing is in flight */
+	OFI_RDM_CONN_EVICT,	   /* make room; uses idle */
 	OFI_RDM_CONN_BYE,	   /* BYE arrived; uses idle */
 	OFI_RDM_CONN_DRAINED,	   /* nothing is in flight any more */
-	OFI_RDM_CONN_AGREED,	   /* answers to our BYE */
-	OFI_RDM_CONN_REFUSED,
-	OFI_RDM_CONN_ALIVE, /* the peer's device has answered DO_ASK */
-	OFI_RDM_CONN_CLOSE, /* the endpoint or peer goes away; uses err, or 0 */
+	OFI_RDM_CONN_AGREED,	   /* the peer agrees to our BYE */
+	OFI_RDM_CONN_REFUSED,	   /* the peer does not agree to it */
+	OFI_RDM_CONN_ALIVE,	   /* the peer's device has answered DO_ASK */
+	OFI_RDM_CONN_CLOSE,	   /* the endpoint or peer goes away; uses err, or 0 */
 	OFI_RDM_CONN_EVENTS,
 	OFI_RDM_CONN_TIME = OFI_RDM_CONN_EVENTS, /* not an event: time has passed */
 };
@@ -116,10 +116,10 @@ struct ofi_rdm_conn_input {
 	uint64_t expected;
 	uint32_t serial; /* comes with the incarnation */
 	uint8_t reason;	 /* enum ofi_rdm_cmwire_reason, or a number from a later version */
-	bool idle;
-	bool stranger; /* the endpoint knows the peer only from this request */
-	bool tight;    /* strangers may not use the device's remaining resources */
-	int err;       /* FI_E* */
+	bool idle;	 /* nothing is in flight */
+	bool stranger;	 /* the endpoint knows the peer only from this request */
+	bool tight;	 /* strangers may not use the device's remaining resources */
+	int err;	 /* FI_E* */
 };
 
 struct ofi_rdm_conn_action {

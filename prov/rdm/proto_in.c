@@ -59,7 +59,7 @@ void ofi_rdm_proto_in_attach(struct ofi_rdm_proto_in *in, struct ofi_rdm_proto_r
 		recv->closed = true;
 }
 
-/* Called before the first message. Receives posted past the protocol have no len until then. */
+/* Called before the first message: a receive that the fast path has posted has no len yet. */
 static void recv_begin(struct ofi_rdm_proto_recv *recv)
 {
 	uint8_t i;
@@ -137,7 +137,7 @@ static void release_parts(struct ofi_rdm_proto_in *in)
 	}
 }
 
-/* Returns the charged bytes to the budget, except those that are still used. */
+/* Gives the charged bytes back to the budget, except `left`, which are still used. */
 static void in_refund(struct ofi_rdm_proto_in *in, uint64_t left)
 {
 	ofi_rdm_flow_return(&in->peer->proto->budget, &in->peer->flow, in->charged - left);
@@ -295,7 +295,7 @@ enum ofi_rdm_wire_error ofi_rdm_proto_in_message(struct ofi_rdm_proto_peer *peer
 	return in_keep(in, recv, kept);
 }
 
-/* The last segment has arrived, or all had arrived before the receive was posted. */
+/* Completes a message whose bytes have all arrived. */
 static void complete_segments(struct ofi_rdm_proto_in *in)
 {
 	if (in->recv)
@@ -503,7 +503,7 @@ void ofi_rdm_proto_cancel_all(struct ofi_rdm_proto *proto)
 	}
 }
 
-/* Peers of several endpoints have the same number if a matcher is shared. */
+/* Peers of several endpoints may have the same number if the endpoints share a match table. */
 static bool is_of(const struct ofi_rdm_match_msg *msg, const void *peer)
 {
 	return ((const struct ofi_rdm_proto_in *)msg)->peer == peer;

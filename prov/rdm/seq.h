@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Ordering for transports whose packets overtake each other, are duplicated, or come from a peer
- * that has restarted since. The sender numbers its packets to a peer; the receiver delivers each
- * number once and in order. It is a state machine without memory of its own: a packet that arrives
- * early stays in the caller's buffer, linked by a node in it.
+ * Ordering for transports whose packets overtake each other, are duplicated, or come from before a
+ * restart of the peer. The sender numbers its packets to a peer; the receiver delivers each number
+ * once and in order. It is a state machine without memory of its own: a packet that arrives early
+ * stays in the caller's buffer, linked by a node in it.
  *
  * Numbers have 32 bits and wrap around. A sender has at most OFI_RDM_SEQ_WINDOW numbers between its
  * oldest packet that has not arrived and its newest one. The receiver therefore keeps at most one
@@ -65,7 +65,7 @@ static inline int32_t ofi_rdm_seq_distance(uint32_t from, uint32_t to)
 	return (int32_t)(to - from);
 }
 
-/* The first packet will have that number. */
+/* Initializes: the first packet gets that number. */
 void ofi_rdm_seq_out_init(struct ofi_rdm_seq_out *out, uint32_t first);
 /* Records that the number has arrived. Returns false if it was not sent, or had arrived before. */
 bool ofi_rdm_seq_out_arrived(struct ofi_rdm_seq_out *out, uint32_t number);
