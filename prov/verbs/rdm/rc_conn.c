@@ -275,13 +275,19 @@ bool vrb_rc_conn_break(struct vrb_rc_conn *conn)
 	return !ibv_post_send(conn->qp, &wr, &bad);
 }
 
+static struct ibv_qp *qp_of(const struct vrb_rc_conn *conn)
+{
+	return conn->ud ? vrb_ud_conn_qp(conn) : conn->qp;
+}
+
 /* Datagrams are acknowledged by the endpoint itself, so none is lost. */
 void vrb_rc_conn_stop(struct vrb_rc_conn *conn)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct ibv_qp *qp = qp_of(conn);
 
-	if (!conn->ud)
-		ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE);
+	if (qp)
+		ibv_modify_qp(qp, &attr, IBV_QP_STATE);
 }
 
 void vrb_rc_conn_drop_rights(struct vrb_rc_conn *conn)
@@ -292,8 +298,8 @@ void vrb_rc_conn_drop_rights(struct vrb_rc_conn *conn)
 
 void vrb_rc_conn_halt(struct vrb_rc_conn *conn, uint64_t now)
 {
-	struct ibv_qp *qp = conn->ud ? vrb_ud_conn_qp(conn) : conn->qp;
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct ibv_qp *qp = qp_of(conn);
 
 	conn->linger = now + LINGER_MS;
 	if (qp && conn->takes && ibv_modify_qp(qp, &attr, IBV_QP_STATE))
