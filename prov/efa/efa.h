@@ -14,7 +14,7 @@
 extern struct fi_provider efa_prov;
 extern const struct vrb_kind efa_kind;
 
-/* Default sizes of queues; only the fields that discovery reads are used. */
+/* What the parameters say. */
 extern struct vrb_params efa_params;
 extern const struct ofi_param efa_param_table[];
 extern const size_t efa_param_count;

@@ -61,7 +61,7 @@ const struct ofi_param vrb_param_table[] = {
 	INT(rdm_buffer_size, 16896, 1024, 1048576,
 	    "Reliable datagrams: bytes of a packet with its headers, and of each posted receive buffer"),
 	INT(rdm_segmented_size, 65536, 0, INT_MAX,
-	    "Reliable datagrams: the largest message that is sent in several packets; larger ones use RDMA"),
+	    "Reliable datagrams: bytes of the largest message that is sent in several packets; larger ones use RDMA"),
 	INT(rdm_use_write, -1, -1, 1,
 	    "Reliable datagrams: large messages are written by the sender (1), read by the "
 	    "receiver (0), or whichever is faster on the device (-1): on all known devices, reading"),
