@@ -143,7 +143,7 @@ bool ofi_rdm_addr_set_qp(struct ofi_rdm_addr *addr, const uint8_t *gid, uint32_t
 	memcpy(addr->qp.gid, gid, sizeof(addr->qp.gid));
 	addr->qp.qpn = qpn;
 	addr->qp.key = key;
-	return qpn && memcmp(gid, zero, sizeof(zero));
+	return key && memcmp(gid, zero, sizeof(zero));
 }
 
 bool ofi_rdm_addr_from_name(struct ofi_rdm_addr *addr, const void *name)

@@ -45,7 +45,10 @@ struct ofi_rdm_addr_hint {
 
 void ofi_rdm_addr_set_hint(struct ofi_rdm_addr *addr, struct ofi_rdm_addr_hint hint);
 bool ofi_rdm_addr_hint(const struct ofi_rdm_addr *addr, struct ofi_rdm_addr_hint *hint);
-/* Returns false if no queue pair has such a name. */
+/*
+ * Returns false if no queue pair has such a name: the GID or the key is 0. Its number may be 0, as
+ * that of the first queue pair of an Elastic Fabric Adapter is.
+ */
 bool ofi_rdm_addr_set_qp(struct ofi_rdm_addr *addr, const uint8_t *gid, uint32_t qpn, uint32_t key);
 /* Reads the bytes of FI_ADDR_EFA. Returns false if no queue pair has such a name. */
 bool ofi_rdm_addr_from_name(struct ofi_rdm_addr *addr, const void *name);

@@ -82,11 +82,11 @@ static void try_ud(const uint8_t *data, size_t size)
 	char text[VRB_UD_NAME_STRLEN];
 	const char *why;
 
-	need(vrb_ud_name_valid(data, size) <= (size >= sizeof(name)));
+	need(vrb_ud_name_valid(FI_ADDR_IB_UD, data, size) <= (size >= sizeof(name)));
 	if (size < sizeof(name))
 		return;
 	need(strlen(vrb_ud_name_str(FI_ADDR_IB_UD, data, text, sizeof(text))) < sizeof(text));
-	if (vrb_ud_name_in(data, &dest, &why))
+	if (vrb_ud_name_in(FI_ADDR_IB_UD, data, &dest, &why))
 		need(why && *why);
 	else
 		vrb_ud_name_out(&dest, &name);

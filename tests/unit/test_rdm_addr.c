@@ -45,9 +45,9 @@ static void test_set(void **state)
 	/* An application cannot pass the family of names as a socket address. */
 	in6.sin6_family = OFI_AF_QP;
 	assert_false(ofi_rdm_addr_set(&addr, (struct sockaddr *)&in6));
-	assert_false(ofi_rdm_addr_set_qp(&addr, gid, 0, 1));
+	assert_false(ofi_rdm_addr_set_qp(&addr, gid, 1, 0));
 	assert_false(ofi_rdm_addr_set_qp(&addr, zero, 1, 1));
-	assert_true(ofi_rdm_addr_set_qp(&addr, gid, 1, 0));
+	assert_true(ofi_rdm_addr_set_qp(&addr, gid, 0, 1));
 	assert_true(ofi_rdm_addr_is_qp(&addr));
 }
 

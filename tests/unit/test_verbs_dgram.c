@@ -32,7 +32,7 @@ static void ask_dgram(struct rig *rig, uint64_t mode)
 
 	info->caps = FI_MSG | FI_SEND | FI_RECV | FI_SOURCE;
 	info->mode = mode;
-	info->addr_format = FI_ADDR_IB_UD;
+	info->addr_format = fake.attr.vendor_id == VRB_VENDOR_AMAZON ? FI_ADDR_EFA : FI_ADDR_IB_UD;
 	info->ep_attr->type = FI_EP_DGRAM;
 	info->ep_attr->max_msg_size = MTU;
 	info->ep_attr->msg_prefix_size = mode & FI_MSG_PREFIX ? GRH : 0;
@@ -142,6 +142,23 @@ static void test_unordered(void **state)
 		rig_no_entry(rig->cq[0]);
 		assert_int_equal(vrb_wq_used(vrb_ep(rig->ep)->sq), 0);
 	}
+	close_dgram(rig);
+}
+
+/* That is the number of an adapter's first one. */
+static void test_number_zero(void **state)
+{
+	struct vrb_ud_name name = peer_name();
+	struct rig *rig = *state;
+	fi_addr_t zero;
+
+	fake.attr.vendor_id = VRB_VENDOR_AMAZON;
+	open_dgram(rig, FI_MSG_PREFIX);
+	memset(name.qpn, 0, sizeof(name.qpn));
+	assert_int_equal(fi_av_insert(av, &name, 1, &zero, 0, NULL), 1);
+	assert_int_equal(fi_send(rig->ep, buf, GRH + 8, NULL, zero, NULL), 0);
+	assert_int_equal(rig_sent(rig)->wr.wr.ud.remote_qpn, 0);
+	assert_int_equal(rig_sent(rig)->wr.wr.ud.remote_qkey, QKEY);
 	close_dgram(rig);
 }
 
@@ -536,16 +553,16 @@ static void test_alias_prefix(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_queue_pair),   RIG_TEST(test_unordered),
-		RIG_TEST(test_queue_pair),   RIG_TEST(test_multicast_key),
-		RIG_TEST(test_send),	     RIG_TEST(test_refused),
-		RIG_TEST(test_prefix),	     RIG_TEST(test_recv),
-		RIG_TEST(test_source),	     RIG_TEST(test_source_of_send),
-		RIG_TEST(test_mend),	     RIG_TEST(test_no_mending),
-		RIG_TEST(test_lost),	     RIG_TEST(test_more_refused),
-		RIG_TEST(test_marker),	     RIG_TEST(test_enable_fails),
-		RIG_TEST(test_open_fails),   RIG_TEST(test_alias),
-		RIG_TEST(test_alias_prefix),
+		RIG_TEST(test_queue_pair),     RIG_TEST(test_unordered),
+		RIG_TEST(test_number_zero),    RIG_TEST(test_queue_pair),
+		RIG_TEST(test_multicast_key),  RIG_TEST(test_send),
+		RIG_TEST(test_refused),	       RIG_TEST(test_prefix),
+		RIG_TEST(test_recv),	       RIG_TEST(test_source),
+		RIG_TEST(test_source_of_send), RIG_TEST(test_mend),
+		RIG_TEST(test_no_mending),     RIG_TEST(test_lost),
+		RIG_TEST(test_more_refused),   RIG_TEST(test_marker),
+		RIG_TEST(test_enable_fails),   RIG_TEST(test_open_fails),
+		RIG_TEST(test_alias),	       RIG_TEST(test_alias_prefix),
 	};
 
 	return RIG_RUN("dgram", tests);

@@ -112,26 +112,26 @@ static void a_refusal_has_to_know_everything(void **state)
 
 	(void)state;
 	exchange();
-	send_refusal(refusal(), UD_QPN + 1); /* nothing is under way */
+	send_refusal(refusal(), ud_net_qpn(1)); /* nothing is under way */
 	ud_net_set(&none);
 	send_one(active);
 	packet = refusal();
 	packet.to++;
-	send_refusal(packet, UD_QPN + 1);
+	send_refusal(packet, ud_net_qpn(1));
 	packet = refusal();
 	packet.from++;
-	send_refusal(packet, UD_QPN + 1);
+	send_refusal(packet, ud_net_qpn(1));
 	packet = refusal();
 	packet.words.next++;
-	send_refusal(packet, UD_QPN + 1);
+	send_refusal(packet, ud_net_qpn(1));
 	packet = refusal();
 	packet.words.echo++;
-	send_refusal(packet, UD_QPN + 1);
+	send_refusal(packet, ud_net_qpn(1));
 	packet.words.echo = active->rc.ud->ack.newest;
-	send_refusal(packet, UD_QPN + 1);
+	send_refusal(packet, ud_net_qpn(1));
 	send_refusal(refusal(), UD_STRANGER_QPN);
 	assert_int_equal(active->endings, 0);
-	send_refusal(refusal(), UD_QPN + 1);
+	send_refusal(refusal(), ud_net_qpn(1));
 	assert_int_equal(active->endings, 1);
 }
 
@@ -503,7 +503,7 @@ static void early_packets_leave_receives(void **state)
 		size_t len = vrb_ud_build(bytes, &packet);
 
 		vrb_ud_stamp(bytes, packet.number, packet.order, &packet.words, 0);
-		ud_net_inject(0, UD_QPN, 1, bytes, len);
+		ud_net_inject(0, ud_net_qpn(0), 1, bytes, len);
 	}
 	ud_net_pass(10);
 	ud_net_watch(1, counts);

@@ -149,14 +149,14 @@ static void what_is_carried_is_checked(void **state)
 	for (i = 0; i < sizeof(carried) / sizeof(*carried); i++) {
 		packet.asked = carried[i];
 		vrb_ud_build(bytes, &packet);
-		ud_net_inject(2, UD_QPN + 2, 1, bytes, sizeof(bytes));
+		ud_net_inject(2, ud_net_qpn(2), 1, bytes, sizeof(bytes));
 		watch(1);
 		/* Words are at most 255 bytes, and at least the GID. */
 		assert_int_equal(asks, 0);
 	}
 	packet.asked = 3;
 	vrb_ud_build(bytes, &packet);
-	ud_net_inject(2, UD_QPN + 2, 1, bytes, VRB_UD_HEAD_MAX + 50);
+	ud_net_inject(2, ud_net_qpn(2), 1, bytes, VRB_UD_HEAD_MAX + 50);
 	watch(1);
 	assert_int_equal(asks, 1);
 	assert_null(vrb_ud_first_in(&asked, &len, &mark));
@@ -196,11 +196,11 @@ static void another_version_is_recognized(void **state)
 	assert_false(vrb_ud_is_other(&event));
 	vrb_ud_build(bytes, &packet);
 	bytes[0] = VRB_UD_VERSION - 1;
-	ud_net_inject(2, UD_QPN + 2, 1, bytes, sizeof(bytes));
+	ud_net_inject(2, ud_net_qpn(2), 1, bytes, sizeof(bytes));
 	watch(1);
 	assert_int_equal(asks, 0);
 	bytes[0] = VRB_UD_VERSION;
-	ud_net_inject(2, UD_QPN + 2, 1, bytes, sizeof(bytes));
+	ud_net_inject(2, ud_net_qpn(2), 1, bytes, sizeof(bytes));
 	watch(1);
 	assert_int_equal(asks, 1);
 }

@@ -23,7 +23,7 @@ static void say_packet(struct vrb_ud_packet packet)
 	packet.words.next = ud->ack.out.next;
 	len = vrb_ud_build(bytes, &packet);
 	vrb_ud_stamp(bytes, ud->in.next, ud->ack.echo + 1, &packet.words, 0);
-	ud_net_inject(1, UD_QPN + 1, 0, bytes, len);
+	ud_net_inject(1, ud_net_qpn(1), 0, bytes, len);
 	ud_flow_poll(0);
 }
 

@@ -310,7 +310,7 @@ static void a_hint_comes_with_a_request(void **state)
 	watch(1);
 	accept_it();
 	assert_true(ofi_rdm_addr_hint(&peer->addr, &hint));
-	assert_int_equal(hint.qpn, UD_QPN);
+	assert_int_equal(hint.qpn, ud_net_qpn(0));
 	assert_int_equal(hint.key, ud_nodes[0].rc.ud->key);
 }
 
@@ -323,15 +323,15 @@ static void a_request_names_where_it_comes_from(void **state)
 
 	(void)state;
 	memcpy(bytes + len, ud_nodes[0].rc.ud->port.gid.raw, 16);
-	ud_net_inject(2, UD_QPN + 2, 1, bytes, len + 16);
+	ud_net_inject(2, ud_net_qpn(2), 1, bytes, len + 16);
 	watch(1);
 	assert_int_equal(asked.count, 0);
 	bytes[len + 15] = 2;
-	ud_net_inject(2, UD_QPN + 2, 1, bytes, len + 16);
+	ud_net_inject(2, ud_net_qpn(2), 1, bytes, len + 16);
 	watch(1);
 	assert_int_equal(asked.count, 1);
 	bytes[len + 10] = 0; /* not an IPv4 address */
-	ud_net_inject(2, UD_QPN + 2, 1, bytes, len + 16);
+	ud_net_inject(2, ud_net_qpn(2), 1, bytes, len + 16);
 	watch(1);
 	assert_int_equal(asked.count, 1);
 }
@@ -537,7 +537,7 @@ static void a_stranger_cannot_answer(void **state)
 	ud_net_inject(UD_STRANGER, UD_STRANGER_QPN, 0, bytes, len);
 	watch(1);
 	assert_int_equal(answered.count, 0);
-	ud_net_inject(1, UD_QPN + 1, 0, bytes, len);
+	ud_net_inject(1, ud_net_qpn(1), 0, bytes, len);
 	watch(1);
 	expect_refused();
 }

@@ -19,7 +19,7 @@ static void test_fields(void **state)
 	const char *why;
 
 	(void)state;
-	assert_int_equal(vrb_ud_name_in(good, &dest, &why), 0);
+	assert_int_equal(vrb_ud_name_in(FI_ADDR_IB_UD, good, &dest, &why), 0);
 	assert_null(dest.ah);
 	assert_int_equal(dest.qpn, 0x123456);
 	assert_int_equal(dest.qkey, 0x70010203);
@@ -41,10 +41,10 @@ static void test_any_alignment(void **state)
 
 	(void)state;
 	memcpy(room + 1, good, sizeof(good));
-	assert_int_equal(vrb_ud_name_in(room + 1, &dest, &why), 0);
-	assert_true(vrb_ud_name_valid(room + 1, 32));
-	assert_false(vrb_ud_name_valid(room + 1, 31));
-	assert_false(vrb_ud_name_valid(NULL, 32));
+	assert_int_equal(vrb_ud_name_in(FI_ADDR_IB_UD, room + 1, &dest, &why), 0);
+	assert_true(vrb_ud_name_valid(FI_ADDR_IB_UD, room + 1, 32));
+	assert_false(vrb_ud_name_valid(FI_ADDR_IB_UD, room + 1, 31));
+	assert_false(vrb_ud_name_valid(FI_ADDR_IB_UD, NULL, 32));
 }
 
 struct change {
@@ -78,9 +78,29 @@ static void test_wrong(void **state)
 		memcpy(name, good, sizeof(name));
 		memcpy(name + changes[i].at, changes[i].bytes, changes[i].len);
 		why = NULL;
-		assert_int_equal(vrb_ud_name_in(name, &dest, &why), -FI_EINVAL);
+		assert_int_equal(vrb_ud_name_in(FI_ADDR_IB_UD, name, &dest, &why), -FI_EINVAL);
 		assert_non_null(why);
 	}
+}
+
+/* The first queue pairs of an adapter are as good as others, and fi_getinfo has no whole name. */
+static void test_adapter(void **state)
+{
+	uint8_t name[32];
+	struct vrb_dest dest = { .qpn = 1 };
+	const char *why;
+
+	(void)state;
+	memcpy(name, good, sizeof(name));
+	memset(name + 16, 0, 4);
+	assert_int_equal(vrb_ud_name_in(FI_ADDR_EFA, name, &dest, &why), 0);
+	assert_int_equal(dest.qpn, 0);
+	assert_false(vrb_dest_is_late(&dest));
+	name[19] = 1;
+	assert_int_equal(vrb_ud_name_in(FI_ADDR_EFA, name, &dest, &why), 0);
+	memset(name + 16, 0, 8);
+	assert_int_equal(vrb_ud_name_in(FI_ADDR_EFA, name, &dest, &why), -FI_EINVAL);
+	assert_non_null(strstr(why, "Q_Key is zero"));
 }
 
 static void test_text(void **state)
@@ -99,9 +119,8 @@ static void test_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fields),
-		cmocka_unit_test(test_any_alignment),
-		cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_fields), cmocka_unit_test(test_any_alignment),
+		cmocka_unit_test(test_wrong),  cmocka_unit_test(test_adapter),
 		cmocka_unit_test(test_text),
 	};
 

@@ -347,7 +347,7 @@ static void say(uint32_t ahead, uint32_t number, uint32_t psn, uint32_t reads, u
 	size_t len = vrb_ud_build(bytes, &packet);
 
 	vrb_ud_stamp(bytes, ud->in.next + ahead, 1000, &packet.words, 0);
-	ud_net_inject(1, UD_QPN + 1, 0, bytes, len);
+	ud_net_inject(1, ud_net_qpn(1), 0, bytes, len);
 	ud_flow_poll(0);
 }
 

@@ -427,7 +427,7 @@ static void data_for_a_read_of_the_device_are_refused(void **state)
 	read_some(&slots[0], buffer, LONG);
 	vrb_ud_stamp(bytes, passive->rc.ud->ack.out.next, 1, &packet.words, 0);
 	memset(bytes + len, 0x77, 10);
-	ud_net_inject(1, UD_QPN + 1, 0, bytes, len + 10);
+	ud_net_inject(1, ud_net_qpn(1), 0, bytes, len + 10);
 	done(1, 0);
 	assert_int_equal(active->err, FI_ECONNABORTED);
 	assert_int_equal(buffer[0], 0);

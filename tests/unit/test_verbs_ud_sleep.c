@@ -206,7 +206,7 @@ static void strangers_wake_nobody(void **state)
 	packet.number = packet.order = 1;
 	len = vrb_ud_build(bytes, &packet);
 	vrb_ud_stamp(bytes, 1, 1, &packet.words, 0);
-	ud_net_inject(1, UD_QPN + 1, 0, bytes, len);
+	ud_net_inject(1, ud_net_qpn(1), 0, bytes, len);
 	watch(1000);
 	assert_true(ends[0]->rc.ud->asleep);
 }

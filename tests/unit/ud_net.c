@@ -102,9 +102,14 @@ ssize_t __wrap_getrandom(void *buf, size_t len, unsigned int flags)
 
 /* The device. */
 
+uint32_t ud_net_qpn(unsigned int node)
+{
+	return (net.params.srd ? 0 : 100) + node;
+}
+
 static struct device *device_of(const struct ibv_qp *qp)
 {
-	return &devices[qp->qp_num - UD_QPN];
+	return &devices[qp->qp_num - ud_net_qpn(0)];
 }
 
 static void push_wc(struct device *device, const struct ibv_wc *wc)
@@ -172,12 +177,12 @@ static enum ibv_wc_status fate(void)
 
 bool ud_net_is_reached(unsigned int to, uint32_t qpn, uint32_t qkey)
 {
-	return qpn == UD_QPN + to && qkey == devices[to].qkey;
+	return qpn == ud_net_qpn(to) && qkey == devices[to].qkey;
 }
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-	struct packet packet = { .from = qp->qp_num - UD_QPN, .qpn = qp->qp_num };
+	struct packet packet = { .from = qp->qp_num - ud_net_qpn(0), .qpn = qp->qp_num };
 	struct ibv_wc wc = { .wr_id = wr->wr_id, .opcode = IBV_WC_SEND, .qp_num = qp->qp_num };
 	const struct ibv_ah *ah = wr->wr.ud.ah;
 
@@ -285,7 +290,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	for (node = 0; init->qp_type == IBV_QPT_RC && node < UD_NODES; node++)
 		if (init->send_cq == &devices[node].cq)
 			return ud_net_rc_create(node, &net.ctx, init);
-	device->qp = (struct ibv_qp){ .context = &net.ctx, .qp_num = UD_QPN + net.opening };
+	device->qp = (struct ibv_qp){ .context = &net.ctx, .qp_num = ud_net_qpn(net.opening) };
 	must(init->qp_type == IBV_QPT_UD);
 	ud_net_objects++;
 	return &device->qp;
@@ -307,7 +312,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	if (mask & IBV_QP_QKEY)
 		device_of(qp)->qkey = attr->qkey;
 	if (attr->qp_state == IBV_QPS_ERR)
-		ud_net_read_flush(qp->qp_num - UD_QPN);
+		ud_net_read_flush(qp->qp_num - ud_net_qpn(0));
 	return 0;
 }
 

@@ -20,7 +20,6 @@ enum {
 	UD_MTU = 1024,
 	UD_REGION = 1 << 16,
 	UD_STRANGER = UD_NODES, /* the place of a host without an endpoint */
-	UD_QPN = 100,		/* the queue pair number of node 0 */
 	UD_STRANGER_QPN = 999,
 	/* The shortest messages and other reads that devices read. */
 	UD_MIN_MESSAGE = 2000,
@@ -73,6 +72,8 @@ extern struct ud_node ud_nodes[UD_NODES];
 extern int ud_net_objects; /* of the device that exist */
 extern bool ud_net_yields; /* sched_yield() lets time pass */
 
+/* Returns the number of a node's queue pair. The first one of an adapter (SRD) has the number 0. */
+uint32_t ud_net_qpn(unsigned int node);
 void ud_net_begin(uint64_t seed, const struct ud_net_params *params);
 /* Changes what the network does from now on. */
 void ud_net_set(const struct ud_net_params *params);

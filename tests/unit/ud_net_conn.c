@@ -36,7 +36,7 @@ static void tell(struct ud_conn *from, struct ud_conn *to, enum rdma_cm_event_ty
 	struct rdma_cm_event event = { .event = type, .id = ud_net_params()->srd ? NULL : &id };
 
 	/* SRD queue pairs have no connection manager: letters come from the queue pair itself. */
-	event.param.ud.qp_num = UD_QPN + (uint32_t)(from->node - ud_nodes);
+	event.param.ud.qp_num = ud_net_qpn((unsigned int)(from->node - ud_nodes));
 	event.param.ud.private_data = wire;
 	event.param.ud.private_data_len = vrb_ud_say(&from->rc, wire, vrb_cm_pack(wire, "a", 1));
 	event.param.ud.ah_attr.is_global = 1;

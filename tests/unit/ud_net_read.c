@@ -71,7 +71,7 @@ static int complete(struct ibv_qp_ex *qp)
 
 struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 {
-	struct ibv_qp_ex *interface = &interfaces[qp->qp_num - UD_QPN];
+	struct ibv_qp_ex *interface = &interfaces[qp->qp_num - ud_net_qpn(0)];
 
 	interface->wr_start = start;
 	interface->wr_rdma_read = rdma_read;
@@ -86,7 +86,7 @@ static void carry_out(struct read *read)
 	struct ibv_wc wc = { .wr_id = read->id,
 			     .opcode = IBV_WC_RDMA_READ,
 			     .status = ud_net_params()->read_error,
-			     .qp_num = UD_QPN + read->from };
+			     .qp_num = ud_net_qpn(read->from) };
 
 	read->used = false;
 	if (!wc.status &&
@@ -112,7 +112,7 @@ void ud_net_read_pass(void)
 
 void ud_net_read_flush(unsigned int node)
 {
-	struct ibv_wc wc = { .status = IBV_WC_WR_FLUSH_ERR, .qp_num = UD_QPN + node };
+	struct ibv_wc wc = { .status = IBV_WC_WR_FLUSH_ERR, .qp_num = ud_net_qpn(node) };
 	size_t i;
 
 	for (i = 0; i < READS; i++) {

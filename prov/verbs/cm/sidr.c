@@ -58,7 +58,7 @@ int vrb_sidr_listen(struct vrb_sidr_server *server, struct vrb_fabric *fabric,
 	const char *why;
 	int ret;
 
-	if (vrb_ud_name_in(name, &dest, &why))
+	if (vrb_ud_name_in(FI_ADDR_IB_UD, name, &dest, &why))
 		return -FI_EINVAL;
 	*server = (struct vrb_sidr_server){ .owner.ops = &server_owner_ops, .name = *name };
 	server->qpn = dest.qpn;

@@ -84,8 +84,8 @@ static int take_answer(struct vrb_sidr_lookup *lookup, const struct rdma_ud_para
 	struct vrb_ud_name name;
 	const char *why;
 
-	if (ud->private_data_len >= sizeof(name) && !vrb_ud_name_in(ud->private_data, dest, &why) &&
-	    dest->qpn == ud->qp_num)
+	if (ud->private_data_len >= sizeof(name) &&
+	    !vrb_ud_name_in(FI_ADDR_IB_UD, ud->private_data, dest, &why) && dest->qpn == ud->qp_num)
 		return 0;
 	*dest = (struct vrb_dest){
 		.qpn = ud->qp_num,
@@ -96,7 +96,7 @@ static int take_answer(struct vrb_sidr_lookup *lookup, const struct rdma_ud_para
 		.sl = ud->ah_attr.sl,
 	};
 	vrb_ud_name_out(dest, &name);
-	return vrb_ud_name_in(&name, dest, &why);
+	return vrb_ud_name_in(FI_ADDR_IB_UD, &name, dest, &why);
 }
 
 /* A status above 0 comes from service ID resolution: nobody listens, or the listener refuses. */

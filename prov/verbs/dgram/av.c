@@ -47,16 +47,15 @@ static void dest_drop(struct ofi_av *base, size_t index, void *entry)
 
 static int name_put(struct ofi_av *base, size_t index, void *entry, const void *addr)
 {
+	uint32_t format = of_base(base)->addr_format;
 	char text[VRB_UD_NAME_STRLEN];
 	struct vrb_dest dest;
 	const char *why;
 
-	if (!vrb_ud_name_in(addr, &dest, &why))
+	if (!vrb_ud_name_in(format, addr, &dest, &why))
 		return dest_put(base, index, entry, &dest);
-	FI_WARN_SPARSE(
-		&vrb_prov, FI_LOG_AV, "fi_av_insert: %s: %s\n",
-		vrb_ud_name_str(((struct vrb_av *)base)->addr_format, addr, text, sizeof(text)),
-		why);
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_AV, "fi_av_insert: %s: %s\n",
+		       vrb_ud_name_str(format, addr, text, sizeof(text)), why);
 	return -FI_EINVAL;
 }
 

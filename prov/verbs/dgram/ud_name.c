@@ -9,7 +9,7 @@
 enum {
 	LID_MCAST = 0xc000,
 	SL_MAX = 15,
-	QPN_LEAST = 2 /* queue pairs 0 and 1 are for management */
+	QPN_LEAST = 2 /* queue pairs 0 and 1 are for management, but not on adapters */
 };
 
 static uint32_t read_be(const uint8_t *bytes, size_t count)
@@ -37,14 +37,15 @@ static bool is_mcast(const uint8_t *gid)
 	return gid[0] == 0xff || (!memcmp(gid, mapped, sizeof(mapped)) && gid[12] >> 4 == 14);
 }
 
-static const char *name_error(const struct vrb_ud_name *name)
+static const char *name_error(uint32_t format, const struct vrb_ud_name *name)
 {
 	static const uint8_t zero[16];
 	uint32_t qpn = read_be(name->qpn, sizeof(name->qpn));
+	bool efa = format == FI_ADDR_EFA;
 
 	if (qpn > VRB_UD_QPN_MAX)
 		return "its queue pair number has more than 24 bits";
-	if (qpn < QPN_LEAST)
+	if (qpn < QPN_LEAST && !efa)
 		return "its queue pair number is reserved for management";
 	if (!memcmp(name->gid, zero, sizeof(zero)))
 		return "its GID is zero";
@@ -54,17 +55,19 @@ static const char *name_error(const struct vrb_ud_name *name)
 		return "its P_Key is zero";
 	if (name->sl > SL_MAX)
 		return "its service level is above 15";
+	if (efa && !read_be(name->qkey, sizeof(name->qkey)))
+		return "its Q_Key is zero, so it is not that of an endpoint";
 	if (name->qkey[0] & 0x80)
 		return "its Q_Key is reserved for privileged queue pairs";
 	return NULL;
 }
 
-int vrb_ud_name_in(const void *from, struct vrb_dest *dest, const char **why)
+int vrb_ud_name_in(uint32_t format, const void *from, struct vrb_dest *dest, const char **why)
 {
 	struct vrb_ud_name name;
 
 	memcpy(&name, from, sizeof(name));
-	*why = name_error(&name);
+	*why = name_error(format, &name);
 	if (*why)
 		return -FI_EINVAL;
 	*dest = (struct vrb_dest){
@@ -90,12 +93,13 @@ void vrb_ud_name_out(const struct vrb_dest *dest, struct vrb_ud_name *name)
 	memcpy(name->qpn2, dest->qpn2, sizeof(name->qpn2));
 }
 
-bool vrb_ud_name_valid(const void *addr, size_t len)
+bool vrb_ud_name_valid(uint32_t format, const void *addr, size_t len)
 {
 	struct vrb_dest dest;
 	const char *why;
 
-	return addr && len >= sizeof(struct vrb_ud_name) && !vrb_ud_name_in(addr, &dest, &why);
+	return addr && len >= sizeof(struct vrb_ud_name) &&
+	       !vrb_ud_name_in(format, addr, &dest, &why);
 }
 
 const char *vrb_ud_name_str(uint32_t format, const void *from, char *buf, size_t len)

@@ -48,18 +48,22 @@ static inline bool vrb_ud_format(uint32_t format)
 	return format == FI_ADDR_IB_UD || format == FI_ADDR_EFA;
 }
 
-/* Returns true if the queue pair is unknown: no endpoint had the address when it was inserted. */
+/*
+ * Returns true if the queue pair is unknown: no endpoint had the address when it was inserted. Its
+ * number does not tell, as that may be 0.
+ */
 static inline bool vrb_dest_is_late(const struct vrb_dest *dest)
 {
-	return !dest->qpn;
+	return !dest->pkey;
 }
 
 /*
  * Returns 0, or -FI_EINVAL if no queue pair can have this name; then *why describes what is wrong.
+ * The first queue pair of an Elastic Fabric Adapter has the number 0.
  */
-int vrb_ud_name_in(const void *name, struct vrb_dest *dest, const char **why);
+int vrb_ud_name_in(uint32_t format, const void *name, struct vrb_dest *dest, const char **why);
 void vrb_ud_name_out(const struct vrb_dest *dest, struct vrb_ud_name *name);
-bool vrb_ud_name_valid(const void *addr, size_t len);
+bool vrb_ud_name_valid(uint32_t format, const void *addr, size_t len);
 #define VRB_UD_NAME_STRLEN 160
 /*
  * Writes "fi_addr_ib_ud://[::ffff:10.0.0.1]/lid 0/...", or "fi_addr_efa://..." for that format;
