@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What datagrams need of the fake device: GIDs, partitions, address handles, multicast groups. */
+/*
+ * What datagrams need of the fake device: GIDs, partitions, address handles, multicast groups, and
+ * the completions that a queue pair leaves.
+ */
 #include "unit.h"
 
 #include <arpa/inet.h>
@@ -83,4 +86,30 @@ int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 	(void)lid;
 	fake.mcasts--;
 	return 0;
+}
+
+/* Returns how many there were. */
+static unsigned int forget(struct fake_cq *cq, uint32_t qp_num)
+{
+	unsigned int i, kept = 0, count = cq->count;
+
+	for (i = 0; i < cq->count; i++)
+		if (cq->wc[cq->first + i].qp_num != qp_num)
+			cq->wc[cq->first + kept++] = cq->wc[cq->first + i];
+	cq->count = kept;
+	return count - kept;
+}
+
+/* Some drivers leave them in the CQs. */
+void fake_orphan(struct ibv_qp *qp)
+{
+	unsigned int count;
+
+	if (!fake.forgets && !fake.flushes)
+		return;
+	if (fake.flushes)
+		fake_flush(qp);
+	count = forget(fake_cq(qp->send_cq), qp->qp_num);
+	count += forget(fake_cq(qp->recv_cq), qp->qp_num);
+	fake.stale += fake.flushes ? count : 0;
 }

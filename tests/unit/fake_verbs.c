@@ -197,8 +197,8 @@ static int poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 	int i;
 
 	fake.polls++;
-	if (fake.poll_err)
-		return -fake.poll_err;
+	if (fake.poll_err || (fake.stale && fake.stale--))
+		return fake.poll_err ? -fake.poll_err : -EINVAL;
 	for (i = 0; i < n && cq->count; i++) {
 		wc[i] = cq->wc[cq->first];
 		cq->first = (cq->first + 1) % ibv->cqe;
@@ -552,24 +552,10 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 	return 0;
 }
 
-/* As some drivers do, leaves the completions of the queue pair in the CQs. */
-static void forget(struct fake_cq *cq, uint32_t qp_num)
-{
-	unsigned int i, kept = 0;
-
-	for (i = 0; i < cq->count; i++)
-		if (cq->wc[cq->first + i].qp_num != qp_num)
-			cq->wc[cq->first + kept++] = cq->wc[cq->first + i];
-	cq->count = kept;
-}
-
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
 	fake_note_end("destroy");
-	if (fake.forgets) {
-		forget(fake_cq(qp->send_cq), qp->qp_num);
-		forget(fake_cq(qp->recv_cq), qp->qp_num);
-	}
+	fake_orphan(qp);
 	free(fake_qp(qp)->sends.posts);
 	free(fake_qp(qp)->recvs.posts);
 	free(qp);

@@ -88,7 +88,9 @@ struct fake_device {
 	 * test adds.
 	 */
 	char ends[128];
-	bool forgets;	    /* ibv_destroy_qp discards the QP's completions, like mlx5 */
+	bool forgets; /* ibv_destroy_qp discards the QP's completions, like mlx5 */
+	bool flushes; /* it flushes the QP, and polling fails at what is in CQs, like libefa */
+	unsigned int stale; /* completions of such queue pairs, before all others */
 	uint32_t ungranted; /* inline data that queue pairs have less than asked for */
 	uint8_t timers;	    /* timer values left by rdma_init_qp_attr */
 	/* The call number fail_at, counted by calls from 1, fails with fail_errno. */
@@ -140,6 +142,8 @@ struct fake_post *fake_add(struct fake_queue *queue, const struct ibv_sge *sge, 
 			   int limit);
 /* Type 2 memory windows; posting checks what is bound. */
 void fake_mw_ops(struct ibv_context *ctx);
+/* What becomes of the completions of a queue pair that is destroyed. */
+void fake_orphan(struct ibv_qp *qp);
 int fake_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 
 /* Flushes everything outstanding, as when a queue pair enters the error state. */

@@ -105,63 +105,6 @@ static void test_queue_pair(void **state)
 	close_dgram(rig);
 }
 
-/* Exchanges the two completions that are to be polled next. */
-static void swap_completions(struct ibv_cq *ibv)
-{
-	struct fake_cq *cq = fake_cq(ibv);
-	struct ibv_wc wc = cq->wc[cq->first];
-
-	assert_int_equal(cq->count, 2);
-	cq->wc[cq->first] = cq->wc[cq->first + 1];
-	cq->wc[cq->first + 1] = wc;
-}
-
-/*
- * On an Elastic Fabric Adapter each send has a completion, in any order; receives have no segment
- * for the header; and there are no counters.
- */
-static void test_unordered(void **state)
-{
-	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP };
-	struct rig *rig = *state;
-	struct fid_cntr *cntr;
-	unsigned int i;
-
-	fake.attr.vendor_id = VRB_VENDOR_AMAZON;
-	open_dgram(rig, FI_MSG_PREFIX);
-	assert_int_equal(fi_cntr_open(rig->domain, &attr, &cntr, NULL), -FI_ENOSYS);
-	assert_int_equal(fake_qp(rig_qp(rig))->init.cap.max_recv_sge,
-			 rig->info->rx_attr->iov_limit);
-	for (i = 0; i < 3 * rig->info->tx_attr->size; i++) {
-		assert_int_equal(fi_inject(rig->ep, buf, GRH + 8, to), 0);
-		assert_true(rig_sent(rig)->wr.send_flags & IBV_SEND_SIGNALED);
-		assert_int_equal(fi_send(rig->ep, buf, GRH + 8, NULL, to, &buf[i]), 0);
-		fake_complete_sends(rig_qp(rig), 2, IBV_WC_SUCCESS);
-		swap_completions(rig_qp(rig)->send_cq);
-		assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &buf[i]);
-		rig_no_entry(rig->cq[0]);
-		assert_int_equal(vrb_wq_used(vrb_ep(rig->ep)->sq), 0);
-	}
-	close_dgram(rig);
-}
-
-/* That is the number of an adapter's first one. */
-static void test_number_zero(void **state)
-{
-	struct vrb_ud_name name = peer_name();
-	struct rig *rig = *state;
-	fi_addr_t zero;
-
-	fake.attr.vendor_id = VRB_VENDOR_AMAZON;
-	open_dgram(rig, FI_MSG_PREFIX);
-	memset(name.qpn, 0, sizeof(name.qpn));
-	assert_int_equal(fi_av_insert(av, &name, 1, &zero, 0, NULL), 1);
-	assert_int_equal(fi_send(rig->ep, buf, GRH + 8, NULL, zero, NULL), 0);
-	assert_int_equal(rig_sent(rig)->wr.wr.ud.remote_qpn, 0);
-	assert_int_equal(rig_sent(rig)->wr.wr.ud.remote_qkey, QKEY);
-	close_dgram(rig);
-}
-
 static void test_multicast_key(void **state)
 {
 	struct rig *rig = *state;
@@ -553,16 +496,15 @@ static void test_alias_prefix(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_queue_pair),     RIG_TEST(test_unordered),
-		RIG_TEST(test_number_zero),    RIG_TEST(test_queue_pair),
-		RIG_TEST(test_multicast_key),  RIG_TEST(test_send),
-		RIG_TEST(test_refused),	       RIG_TEST(test_prefix),
-		RIG_TEST(test_recv),	       RIG_TEST(test_source),
-		RIG_TEST(test_source_of_send), RIG_TEST(test_mend),
-		RIG_TEST(test_no_mending),     RIG_TEST(test_lost),
-		RIG_TEST(test_more_refused),   RIG_TEST(test_marker),
-		RIG_TEST(test_enable_fails),   RIG_TEST(test_open_fails),
-		RIG_TEST(test_alias),	       RIG_TEST(test_alias_prefix),
+		RIG_TEST(test_queue_pair),   RIG_TEST(test_multicast_key),
+		RIG_TEST(test_send),	     RIG_TEST(test_refused),
+		RIG_TEST(test_prefix),	     RIG_TEST(test_recv),
+		RIG_TEST(test_source),	     RIG_TEST(test_source_of_send),
+		RIG_TEST(test_mend),	     RIG_TEST(test_no_mending),
+		RIG_TEST(test_lost),	     RIG_TEST(test_more_refused),
+		RIG_TEST(test_marker),	     RIG_TEST(test_enable_fails),
+		RIG_TEST(test_open_fails),   RIG_TEST(test_alias),
+		RIG_TEST(test_alias_prefix),
 	};
 
 	return RIG_RUN("dgram", tests);

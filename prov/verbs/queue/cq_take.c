@@ -25,13 +25,28 @@ static bool is_lost(const struct ibv_wc *wc)
 			       __ATOMIC_ACQUIRE);
 }
 
+/*
+ * An Elastic Fabric Adapter completes what a queue pair still has as that is destroyed. For each of
+ * these completions, which it drops, libefa returns an error.
+ */
+static int poll_device(const struct vrb_cq *cq, struct ibv_wc *wc, int want)
+{
+	uint32_t left = cq->domain->unordered ? cq->capacity : 0;
+	int n;
+
+	do
+		n = ibv_poll_cq(cq->ibv, want, wc);
+	while (ofi_unlikely(n < 0) && left--);
+	return n;
+}
+
 /* Polls the device, but drops completions of a queue that the library completes itself. */
 int vrb_cq_take_device(struct vrb_cq *cq, struct ibv_wc *wc, int want)
 {
 	int n, i, taken;
 
 	do {
-		n = ibv_poll_cq(cq->ibv, want, wc);
+		n = poll_device(cq, wc, want);
 		if (n <= 0 || !(__atomic_load_n(&cq->special, __ATOMIC_ACQUIRE) & VRB_CQ_LOST))
 			return n;
 		for (i = taken = 0; i < n; i++)
