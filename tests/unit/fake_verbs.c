@@ -212,6 +212,7 @@ static int poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 static int req_notify(struct ibv_cq *cq, int solicited)
 {
 	assert_int_equal(solicited, 0);
+	assert_non_null(cq->channel);
 	if (fake.notify_err)
 		return fake.notify_err;
 	fake_cq(cq)->armed = true;
@@ -449,6 +450,11 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *ctx, int cqe, void *context,
 
 	if (!cq)
 		return NULL;
+	if (channel && fake.no_events) {
+		free(cq);
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
 	assert_in_range(cqe, 1, fake.attr.max_cqe);
 	cq->ibv.context = ctx;
 	cq->ibv.cq_context = context;

@@ -11,6 +11,7 @@
 #include "prov/rdm/sep.h"
 #include "prov/rdm/srx.h"
 #include "mem.h"
+#include "progress.h"
 #include "rc.h"
 #include "shm.h"
 #include "ud.h"
@@ -65,12 +66,8 @@ int vrb_rc_enable(struct ofi_rdm_ep *ep)
 		return ep_failed("ibv_create_comp_channel", errno);
 	if (fcntl(vrb_rc(ep)->channel->fd, F_SETFL, O_NONBLOCK))
 		return ep_failed("fcntl", errno);
-	if (!vrb_rc(ep)->cq)
-		vrb_rc(ep)->cq = ibv_create_cq(vrb_rc_domain(ep)->ctx, size, ep,
-					       vrb_rc(ep)->channel, ofi_rdm_vector(ep));
-	if (!vrb_rc(ep)->cq)
+	if (vrb_rdm_create_cq(ep, size))
 		return ep_failed("ibv_create_cq", errno);
-	vrb_rc(ep)->poll_cq = vrb_rc(ep)->cq;
 	if (vrb_rc_domain(ep)->ud) {
 		ret = vrb_rc(ep)->ud ? 0 : vrb_ud_open(ep, &vrb_rdm_ud_calls);
 		return ret ? ret : receive_now(ep);

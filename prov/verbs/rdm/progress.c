@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The endpoint's CQ: arriving packets and completed work requests. */
+#include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
@@ -219,8 +220,32 @@ static bool drain_channel(struct ofi_rdm_ep *ep)
 	return some;
 }
 
+/*
+ * Not every Elastic Fabric Adapter has events, and not every driver of one. Without events, whoever
+ * would sleep polls.
+ */
+int vrb_rdm_create_cq(struct ofi_rdm_ep *ep, int size)
+{
+	struct vrb_rc_ep *rc = vrb_rc(ep);
+	struct ibv_context *ctx = vrb_rc_domain(ep)->ctx;
+
+	if (!rc->cq)
+		rc->cq = ibv_create_cq(ctx, size, ep, rc->channel, ofi_rdm_vector(ep));
+	if (!rc->cq && errno == EOPNOTSUPP) {
+		FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_enable: %s has no completion events: threads that wait poll\n",
+			ibv_get_device_name(ctx->device));
+		rc->deaf = true;
+		rc->cq = ibv_create_cq(ctx, size, ep, NULL, 0);
+	}
+	rc->poll_cq = rc->cq;
+	return rc->cq ? 0 : -1;
+}
+
 static int request_event(struct ofi_rdm_ep *ep)
 {
+	if (vrb_rc(ep)->deaf)
+		return EOPNOTSUPP;
 	vrb_shm_arm(ep);
 	vrb_ud_arm(ep);
 	return ibv_req_notify_cq(vrb_rc(ep)->cq, 0);

@@ -6,6 +6,11 @@
 #include "prov/rdm/complete.h"
 #include "rc.h"
 
+/*
+ * Creates the device's CQ for the endpoint's channel, unless there is one. Returns 0, or -1 with
+ * errno set.
+ */
+int vrb_rdm_create_cq(struct ofi_rdm_ep *ep, int size);
 /* Takes the endpoint's lock. */
 void vrb_rdm_progress(struct ofi_rdm_ep *ep);
 /* Polls the device. Returns true if there was something. The caller holds the lock. */

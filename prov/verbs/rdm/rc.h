@@ -53,6 +53,7 @@ struct vrb_rdm_fast_rma {
 
 struct vrb_rc_ep {
 	struct ibv_comp_channel *channel;
+	bool deaf; /* the device has no events: the channel never gets readable */
 	struct ibv_cq *cq;
 	struct ibv_cq *poll_cq;		 /* what is polled: cq, or what stands for it, see shm.h */
 	struct vrb_shm *shm;		 /* NULL: none with any peer */
