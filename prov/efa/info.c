@@ -31,14 +31,17 @@ static void efa_set_tx(struct fi_tx_attr *tx, const struct efadv_device_attr *at
 	tx->iov_limit = smaller(attr->max_sq_sge, VRB_IOV_MAX - 1);
 }
 
-/* No segment is needed for the header, which goes to the prefix. */
+/*
+ * No segment is needed for the header, which goes to the prefix. A receive takes as many entries of
+ * the device's queue as it has segments.
+ */
 static void efa_set_rx(struct fi_rx_attr *rx, const struct efadv_device_attr *attr)
 {
 	rx->caps = FI_MSG | FI_RECV;
 	rx->mode = FI_MSG_PREFIX;
 	rx->comp_order = FI_ORDER_NONE;
-	rx->size = smaller(rx->size, attr->max_rq_wr);
 	rx->iov_limit = smaller(attr->max_rq_sge, VRB_IOV_MAX - 1);
+	rx->size = smaller(rx->size, attr->max_rq_wr / (rx->iov_limit ? rx->iov_limit : 1));
 }
 
 static bool efa_set_text(char **text, const char *value)
@@ -49,8 +52,9 @@ static bool efa_set_text(char **text, const char *value)
 }
 
 /* Changes what an info of any type says of other devices. Returns false when out of memory. */
-static bool efa_set_common(struct fi_info *info)
+static bool efa_set_common(struct fi_info *info, const struct vrb_port *port)
 {
+	info->nic->link_attr->mtu = vrb_ud_mtu(&port->attr);
 	info->fabric_attr->prov_version = efa_prov.version;
 	info->ep_attr->protocol = FI_PROTO_EFA;
 	return efa_set_text(&info->fabric_attr->name, FABRIC_NAME) &&
@@ -58,7 +62,8 @@ static bool efa_set_common(struct fi_info *info)
 }
 
 /* Changes what an info of datagrams says of other devices. Returns false when out of memory. */
-static bool efa_set_info(struct fi_info *info, const struct efadv_device_attr *attr)
+static bool efa_set_info(struct fi_info *info, const struct vrb_port *port,
+			 const struct efadv_device_attr *attr)
 {
 	info->caps = FI_MSG | FI_SEND | FI_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM;
 	info->mode = FI_MSG_PREFIX;
@@ -69,7 +74,7 @@ static bool efa_set_info(struct fi_info *info, const struct efadv_device_attr *a
 	info->domain_attr->cntr_cnt = 0;
 	info->domain_attr->max_cntr_value = 0;
 	info->domain_attr->max_err_cntr_value = 0;
-	return efa_set_common(info);
+	return efa_set_common(info, port);
 }
 
 static struct fi_info *efa_info_dgram(const struct vrb_device *dev, const struct vrb_port *port)
@@ -81,7 +86,7 @@ static struct fi_info *efa_info_dgram(const struct vrb_device *dev, const struct
 	if (efa_device_query(dev, &attr, &call))
 		return NULL;
 	info = vrb_info_dgram(dev, port);
-	if (!info || efa_set_info(info, &attr))
+	if (!info || efa_set_info(info, port, &attr))
 		return info;
 	fi_freeinfo(info);
 	return NULL;
@@ -103,7 +108,7 @@ static struct fi_info *efa_info_rdm(const struct vrb_device *dev, const struct v
 	info->rx_attr->caps &= ~without;
 	info->domain_attr->max_ep_tx_ctx = 1;
 	info->domain_attr->max_ep_rx_ctx = 1;
-	if (efa_set_common(info))
+	if (efa_set_common(info, port))
 		return info;
 	fi_freeinfo(info);
 	return NULL;

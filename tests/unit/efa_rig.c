@@ -65,6 +65,15 @@ void efa_rig_reset(void)
 	efa_rig_device = mock_add_device("efa0");
 	efa_rig_device->attr.vendor_id = VRB_VENDOR_AMAZON;
 	efa_rig_device->attr.max_qp_wr = EFA_RIG_RQ_WR;
+	/* Nor does its driver say more: Linux 6.1. */
+	efa_rig_device->dev.node_type = IBV_NODE_UNSPECIFIED;
+	efa_rig_device->dev.transport_type = IBV_TRANSPORT_UNSPECIFIED;
+	efa_rig_device->guid = 0;
+	efa_rig_device->attr.max_sge = 2;
+	efa_rig_device->attr.max_srq = 0;
+	efa_rig_device->attr.atomic_cap = IBV_ATOMIC_NONE;
+	efa_rig_device->port[0].active_mtu = IBV_MTU_4096;
+	efa_rig_device->port[0].gid_tbl_len = 1;
 	efa_rig_device->no_rc_errno = EOPNOTSUPP;
 	efa_rig_device->max_inline = 32;
 	efa_rig_device->port[0].link_layer = IBV_LINK_LAYER_UNSPECIFIED;

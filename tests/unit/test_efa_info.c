@@ -75,6 +75,7 @@ static void test_offer(void **state)
 	assert_string_equal(info->fabric_attr->name, "efa");
 	assert_string_equal(info->domain_attr->name, "efa0-dgram");
 	assert_string_equal(info->nic->link_attr->network_type, "EFA");
+	assert_int_equal(info->nic->link_attr->mtu, EFA_RIG_MTU);
 	assert_int_equal(info->domain_attr->mr_mode, FI_MR_LOCAL);
 	assert_int_equal(info->domain_attr->cntr_cnt, 0);
 }
@@ -119,7 +120,8 @@ static void test_queues(void **state)
 	(void)state;
 	assert_int_equal(get(), 0);
 	assert_int_equal(info->tx_attr->size, EFA_RIG_SQ_WR);
-	assert_int_equal(info->rx_attr->size, 384);
+	/* Each receive may have three segments. */
+	assert_int_equal(info->rx_attr->size, EFA_RIG_RQ_WR / 3);
 	assert_int_equal(info->tx_attr->iov_limit, 2);
 	assert_int_equal(info->rx_attr->iov_limit, 3);
 	assert_int_equal(info->tx_attr->inject_size, 32);
@@ -127,10 +129,9 @@ static void test_queues(void **state)
 	assert_int_equal(info->rx_attr->comp_order, FI_ORDER_NONE);
 	assert_int_equal(info->tx_attr->mode & info->rx_attr->mode, FI_MSG_PREFIX);
 	assert_int_equal(info->tx_attr->op_flags & (FI_FENCE | FI_MULTICAST), 0);
-	hints->rx_attr->size = EFA_RIG_RQ_WR;
+	hints->rx_attr->size = EFA_RIG_RQ_WR / 3;
 	assert_int_equal(get(), 0);
-	assert_int_equal(info->rx_attr->size, EFA_RIG_RQ_WR);
-	hints->rx_attr->size = EFA_RIG_RQ_WR + 1;
+	hints->rx_attr->size = EFA_RIG_RQ_WR / 3 + 1;
 	assert_int_equal(get(), -FI_ENODATA);
 }
 
