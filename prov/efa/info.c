@@ -114,10 +114,23 @@ static struct fi_info *efa_info_rdm(const struct vrb_device *dev, const struct v
 	return NULL;
 }
 
+/* Newer adapters take more, but then their queue has half the entries. */
+static uint32_t efa_inline_max(struct ibv_context *ctx, uint32_t asked)
+{
+	struct efadv_device_attr attr = { 0 };
+
+	if (efadv_query_device(ctx, &attr, sizeof(attr)) || attr.inline_buf_size > asked)
+		return asked;
+	return attr.inline_buf_size;
+}
+
 static struct ibv_qp *efa_srd_create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, bool reads)
 {
 	struct efadv_qp_init_attr efa = { .driver_qp_type = EFADV_QP_DRIVER_TYPE_SRD };
-	struct ibv_qp_init_attr_ex ex = {
+	struct ibv_qp_init_attr_ex ex;
+
+	attr->cap.max_inline_data = efa_inline_max(pd->context, attr->cap.max_inline_data);
+	ex = (struct ibv_qp_init_attr_ex){
 		.qp_context = attr->qp_context,
 		.send_cq = attr->send_cq,
 		.recv_cq = attr->recv_cq,
@@ -126,7 +139,6 @@ static struct ibv_qp *efa_srd_create(struct ibv_pd *pd, struct ibv_qp_init_attr 
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
 		.pd = pd,
 	};
-
 	if (reads) {
 		ex.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 		ex.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ;

@@ -216,7 +216,7 @@ static void test_queue_pair(void **state)
 {
 	struct ibv_context ctx = { 0 };
 	struct ibv_pd pd = { .context = &ctx };
-	struct ibv_qp_init_attr attr = { .cap.max_send_wr = 7 };
+	struct ibv_qp_init_attr attr = { .cap = { .max_send_wr = 7, .max_inline_data = 80 } };
 
 	(void)state;
 	assert_null(efa_kind.srd(&pd, &attr, false));
@@ -224,10 +224,20 @@ static void test_queue_pair(void **state)
 	assert_int_equal(efa_rig_qp.qp_type, IBV_QPT_DRIVER);
 	assert_int_equal(efa_rig_qp.cap.max_send_wr, 7);
 	assert_ptr_equal(efa_rig_qp.pd, &pd);
+	/* More would make its entries larger. */
+	assert_int_equal(efa_rig_qp.cap.max_inline_data, 32);
+	assert_int_equal(attr.cap.max_inline_data, 32);
 	assert_null(efa_kind.srd(&pd, &attr, true));
 	assert_int_equal(efa_rig_qp.comp_mask,
 			 IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS);
 	assert_int_equal(efa_rig_qp.send_ops_flags, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ);
+	attr.cap.max_inline_data = 16;
+	assert_null(efa_kind.srd(&pd, &attr, true));
+	assert_int_equal(attr.cap.max_inline_data, 16);
+	efa_rig_err = EIO;
+	attr.cap.max_inline_data = 80;
+	assert_null(efa_kind.srd(&pd, &attr, true));
+	assert_int_equal(attr.cap.max_inline_data, 80);
 }
 
 int main(void)

@@ -17,7 +17,8 @@ enum {
 	RECVS = VRB_UD_RQ,
 	WCS = SENDS + RECVS + 1024,
 	PACKET = UD_MTU,
-	SPREAD_US = 3000
+	SPREAD_US = 3000,
+	SRD_INLINE = 32,
 };
 
 struct packet {
@@ -31,7 +32,7 @@ struct packet {
 
 struct device {
 	struct ibv_qp qp;
-	uint32_t qkey;
+	uint32_t qkey, inline_max;
 	struct ibv_cq cq;
 	struct ibv_recv_wr recvs[RECVS];
 	struct ibv_sge sges[RECVS];
@@ -195,6 +196,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 	packet.to = ah->handle;
 	packet.len = wr->sg_list->length;
 	must(packet.len <= PACKET);
+	must(!(wr->send_flags & IBV_SEND_INLINE) || packet.len <= device_of(qp)->inline_max);
 	memcpy(packet.bytes, (void *)(uintptr_t)wr->sg_list->addr, packet.len);
 	if (!wc.status &&
 	    (packet.to == UD_STRANGER ||
@@ -292,6 +294,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 			return ud_net_rc_create(node, &net.ctx, init);
 	device->qp = (struct ibv_qp){ .context = &net.ctx, .qp_num = ud_net_qpn(net.opening) };
 	must(init->qp_type == IBV_QPT_UD);
+	device->inline_max = init->cap.max_inline_data;
 	ud_net_objects++;
 	return &device->qp;
 }
@@ -392,6 +395,9 @@ static const struct vrb_ud_calls calls = {
 static struct ibv_qp *create_srd(struct ibv_pd *pd, struct ibv_qp_init_attr *init, bool reads)
 {
 	must(reads == (net.params.max_read > 0));
+	/* An adapter takes no more than that. */
+	if (init->cap.max_inline_data > SRD_INLINE)
+		init->cap.max_inline_data = SRD_INLINE;
 	return ibv_create_qp(pd, init);
 }
 
@@ -403,14 +409,6 @@ static const struct vrb_kind srd_kind = { .sizes = &srd_params, .srd = create_sr
 static struct vrb_fabric fabric = { .kind = &kind }, srd_fabric = { .kind = &srd_kind };
 
 /* Endpoints. */
-
-void ud_net_repost(unsigned int at, struct vrb_rdm_rx *rx)
-{
-	struct ibv_recv_wr *bad, *wr = &((struct vrb_rdm_rx_buf *)rx)->wr;
-
-	wr->next = NULL;
-	must(!ibv_post_srq_recv(ud_nodes[at].rc.srq, wr, &bad));
-}
 
 static void open_buffers(struct ud_node *node)
 {

@@ -82,6 +82,15 @@ int ud_net_post(struct ud_conn *conn, enum ibv_wr_opcode opcode, void *buf, uint
 	return ibv_post_send(conn->rc.sq, &wr, &bad);
 }
 
+void ud_net_repost(unsigned int at, struct vrb_rdm_rx *rx)
+{
+	struct ibv_recv_wr *bad, *wr = &((struct vrb_rdm_rx_buf *)rx)->wr;
+
+	wr->next = NULL;
+	if (ibv_post_srq_recv(ud_nodes[at].rc.srq, wr, &bad))
+		abort();
+}
+
 bool ud_net_poll(unsigned int at, struct ibv_wc *wc)
 {
 	return ibv_poll_cq(ud_nodes[at].rc.poll_cq, 1, wc) == 1;

@@ -23,7 +23,8 @@ struct vrb_kind {
 	bool has_ip;	/* endpoints can have IP addresses */
 	/*
 	 * Without IP addresses: creates the fi_info of a port for FI_EP_RDM, and the queue pair for
-	 * its packets, which are reliable but have no order.
+	 * its packets, which are reliable but have no order. It may have less inline data than
+	 * asked for.
 	 */
 	struct fi_info *(*rdm)(const struct vrb_device *dev, const struct vrb_port *port);
 	struct ibv_qp *(*srd)(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, bool reads);

@@ -133,6 +133,8 @@ static int create_qp(struct vrb_ud *all)
 			  : ibv_create_qp(domain->pd, &attr);
 	if (!all->qp)
 		return ud_failed("ibv_create_qp", errno);
+	if (attr.cap.max_inline_data < all->inline_max)
+		all->inline_max = attr.cap.max_inline_data;
 	ret = open_reader(all);
 	return ret ? ret : start_qp(all);
 }
