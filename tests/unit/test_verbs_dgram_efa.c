@@ -149,12 +149,38 @@ static void test_flushed_by_close(void **state)
 	close_dgram(rig);
 }
 
+/* The next queue pair may have the number of the closed one, so its completions must be gone. */
+static void test_unread_at_close(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_ep *other;
+
+	fake.flushes = rig->one_cq = true;
+	open_dgram(rig);
+	other = another_ep(rig);
+	assert_int_equal(fi_recv(rig->ep, buf, GRH + 8, NULL, 0, &buf[1]), 0);
+	assert_int_equal(fi_recv(rig->ep, buf, GRH + 8, NULL, 0, &buf[2]), 0);
+	assert_int_equal(fi_recv(other, buf, GRH + 8, NULL, 0, NULL), 0);
+	fake_complete_recv(rig_qp(rig), IBV_WC_LOC_LEN_ERR, IBV_WC_RECV, 0, NULL);
+	assert_int_equal(fi_cq_read(rig->cq[0], buf, 1), -FI_EAVAIL);
+	fake_complete_recv(rig_qp(rig), IBV_WC_SUCCESS, IBV_WC_RECV, GRH + 8, NULL);
+	assert_int_equal(fi_close(&other->fid), 0);
+	assert_int_equal(fake.stale, 0);
+	assert_int_equal(fake_cq(rig_qp(rig)->recv_cq)->count, 0);
+	assert_ptr_equal(rig_error(rig->cq[0]).op_context, &buf[1]);
+	assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &buf[2]);
+	rig_no_entry(rig->cq[0]);
+	fake.flushes = false;
+	close_dgram(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_unordered),
 		RIG_TEST(test_number_zero),
 		RIG_TEST(test_flushed_by_close),
+		RIG_TEST(test_unread_at_close),
 	};
 
 	return RIG_RUN("dgram_efa", tests);

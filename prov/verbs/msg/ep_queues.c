@@ -23,8 +23,20 @@ int vrb_ep_attach(struct vrb_ep *ep)
 	return ret;
 }
 
+/*
+ * An Elastic Fabric Adapter may give the number of the queue pair to the next one, for whose
+ * completions libefa would take those that are left in the device's CQ.
+ */
+static void clear_device(const struct vrb_wq *wq)
+{
+	if (wq && wq->cq && wq->unordered)
+		vrb_cq_save(wq->cq);
+}
+
 void vrb_ep_free_queues(struct vrb_ep *ep)
 {
+	clear_device(ep->sq);
+	clear_device(ep->rq);
 	if (ep->sq && ep->sq->cq)
 		vrb_cq_detach(ep->sq->cq, ep->sq);
 	else
