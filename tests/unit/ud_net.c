@@ -45,7 +45,7 @@ struct ud_node ud_nodes[UD_NODES];
 
 static struct {
 	struct ibv_context ctx;
-	struct ibv_pd pd;
+	struct ibv_pd pds[UD_NODES];
 	size_t top; /* of the packets, so many have been used */
 	struct ud_net_params params;
 	uint64_t random, now; /* now: in us */
@@ -456,7 +456,8 @@ static void node_open(unsigned int at)
 						      .max_qp_rd_atom = 16,
 						      .max_qp_init_rd_atom = 16 };
 	node->domain.ctx = &net.ctx;
-	node->domain.pd = &net.pd;
+	node->domain.pd = &net.pds[at];
+	node->domain.pd->context = &net.ctx;
 	node->domain.base.info = fi_allocinfo();
 	node->rc.rdm.info = fi_allocinfo();
 	node->rc.rdm.info->addr_format = net.params.named ? FI_ADDR_EFA : FI_FORMAT_UNSPEC;
@@ -495,7 +496,6 @@ void ud_net_begin(uint64_t seed, const struct ud_net_params *params)
 	ud_net_objects = 0;
 	ud_net_rc_begin();
 	ud_net_read_begin();
-	net.pd.context = &net.ctx;
 	net.random = seed * 2 + 1;
 	net.now = 1000000;
 	net.params = *params;

@@ -45,18 +45,42 @@ int ibv_init_ah_from_wc(struct ibv_context *ctx, uint8_t port, struct ibv_wc *wc
 	return 0;
 }
 
+static struct ibv_ah *ahs[1024];
+
+/* Returns how many of a domain there are for the same GID, and where the object is. */
+static unsigned int count_ahs(const struct ibv_ah *ah, unsigned int *at)
+{
+	unsigned int i, count = 0;
+
+	for (i = 0; i < sizeof(ahs) / sizeof(ahs[0]); i++) {
+		count += ahs[i] && ahs[i]->pd == ah->pd && ahs[i]->handle == ah->handle;
+		if (ahs[i] == ah)
+			*at = i;
+	}
+	return count;
+}
+
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	struct ibv_ah *ah = calloc(1, sizeof(*ah));
+	unsigned int at;
 
 	assert(ah);
 	*ah = (struct ibv_ah){ .pd = pd, .handle = attr->grh.dgid.raw[15] };
+	for (at = 0; ahs[at]; at++)
+		assert(at + 1 < sizeof(ahs) / sizeof(ahs[0]));
+	ahs[at] = ah;
 	ud_net_objects++;
 	return ah;
 }
 
+/* With SRD that aborts what was sent with another one for that GID. */
 int ibv_destroy_ah(struct ibv_ah *ah)
 {
+	unsigned int at = 0, count = count_ahs(ah, &at);
+
+	assert(count == 1 || !ud_net_params()->srd);
+	ahs[at] = NULL;
 	free(ah);
 	ud_net_objects--;
 	return 0;

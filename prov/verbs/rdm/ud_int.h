@@ -36,6 +36,7 @@ enum {
 	/* Refusals of packets to unknown connections: so many in so many us. */
 	VRB_UD_REFUSALS = 32,
 	VRB_UD_REFUSAL_US = 8000,
+	VRB_UD_REFUSED_HOSTS = 64, /* that an endpoint without order gets paths to for that */
 	VRB_UD_LETTER_US = 100000, /* until a letter is sent again the first time */
 	VRB_UD_LETTER_MOST_US = 1600000,
 	VRB_UD_REQUESTS = 1024,	   /* that wait to be handled; the others are sent again */
@@ -339,6 +340,7 @@ struct vrb_ud {
 	struct {
 		uint64_t since; /* in us: when `count` began to count */
 		uint32_t count;
+		uint32_t hosts;	    /* that were unknown, without order */
 		struct vrb_ah path; /* of a host that no connection has a path to */
 		uint64_t index;	    /* the last packet in the send queue that uses it */
 	} refused;

@@ -28,7 +28,8 @@ void vrb_ud_refused_free(struct vrb_ud *all)
 
 /*
  * Returns a path, or NULL. Only one host without a connection is answered at a time, as nobody
- * limits how many of them there are.
+ * limits how many of them there are. On an Elastic Fabric Adapter the first few are, whose address
+ * handles stay: to destroy one aborts what is sent to that GID with another one.
  */
 static const struct vrb_ah *path_to(struct vrb_ud *all, struct ibv_ah_attr *attr)
 {
@@ -36,6 +37,12 @@ static const struct vrb_ah *path_to(struct vrb_ud *all, struct ibv_ah_attr *attr
 
 	if (known)
 		return known;
+	if (all->unordered && all->refused.hosts == VRB_UD_REFUSED_HOSTS)
+		return NULL;
+	if (all->unordered) {
+		all->refused.hosts++;
+		return vrb_ud_path_get(all, attr);
+	}
 	if (all->refused.path.ah && all->refused.index >= all->sq_tail)
 		return NULL;
 	vrb_ud_refused_free(all);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Refusals on a device that behaves like an Elastic Fabric Adapter: paths to unknown hosts. */
+#include "unit.h"
+
+#include "ud_net.h"
+
+enum { HOSTS = 3 * VRB_UD_REFUSED_HOSTS };
+
+static const struct ud_net_params params = { .srd = true, .named = true };
+
+static int begin(void **state)
+{
+	(void)state;
+	ud_net_begin(1, &params);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	ud_net_end();
+	return 0;
+}
+
+/* Node 0 gets an answer, which names that GID, to a request that it has not sent. */
+static void answer_from(uint8_t host)
+{
+	const struct vrb_ud_packet packet = {
+		.kind = VRB_UD_ANSWER, .to = 4711, .key = ud_nodes[0].rc.ud->key, .from = 5
+	};
+	uint8_t bytes[VRB_UD_HEAD_MAX + 16] __attribute__((aligned(8))) = { 0 };
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+	size_t len = vrb_ud_build(bytes, &packet);
+
+	bytes[len + 15] = host;
+	ud_net_inject(UD_STRANGER, UD_STRANGER_QPN, 0, bytes, len + 16);
+	ud_net_watch(1000, counts);
+}
+
+static unsigned int refusals(void)
+{
+	struct vrb_ud_packet last;
+
+	return ud_net_heard(&last);
+}
+
+/*
+ * To destroy an address handle aborts what is sent with another one for the same GID. So those for
+ * refusals stay.
+ */
+static void they_abort_nothing(void **state)
+{
+	struct vrb_ud *all = ud_nodes[0].rc.ud;
+	struct ibv_ah_attr attr = { .is_global = 1,
+				    .port_num = all->port.num,
+				    .grh.dgid.raw[15] = UD_STRANGER };
+	int before = ud_net_objects;
+
+	(void)state;
+	answer_from(UD_STRANGER);
+	assert_int_equal(refusals(), 1);
+	/* A connection to that host. */
+	assert_non_null(vrb_ud_path_get(all, &attr));
+	answer_from(UD_STRANGER + 1);
+	answer_from(UD_STRANGER);
+	assert_int_equal(refusals(), 2);
+	assert_int_equal(ud_net_objects, before + 2);
+}
+
+/* Whoever knows the name can claim to be many hosts. */
+static void they_are_for_few_hosts(void **state)
+{
+	int before = ud_net_objects;
+	uint8_t i;
+
+	(void)state;
+	for (i = 1; i < HOSTS; i++)
+		answer_from(UD_STRANGER + i);
+	assert_int_equal(ud_net_objects, before + VRB_UD_REFUSED_HOSTS);
+	answer_from(UD_STRANGER);
+	assert_int_equal(refusals(), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(they_abort_nothing, begin, end),
+		cmocka_unit_test_setup_teardown(they_are_for_few_hosts, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
