@@ -26,7 +26,8 @@ static struct ibv_ah *find_ah(struct vrb_av *av, const struct vrb_dest *dest,
 	};
 	const struct vrb_ah *found;
 
-	found = vrb_ah_get(&av->paths, av->domain->pd, &attr);
+	found = av->domain->unordered ? vrb_ah_of_domain(av->domain, &attr)
+				      : vrb_ah_get(&av->paths, av->domain->pd, &attr);
 	return found ? found->ah : NULL;
 }
 

@@ -7,6 +7,7 @@
 #include <ofi/addr.h>
 #include "prov/base/ops.h"
 #include <rdma/providers/fi_log.h>
+#include "prov/verbs/queue/ah.h"
 #include "prov/verbs/queue/cq.h"
 #include "dgram.h"
 #include "prov/verbs/provider/err.h"
@@ -212,6 +213,19 @@ void vrb_dgram_set_modes(struct vrb_dgram *ep)
 	ep->inject_max = ep->ep.inject_size;
 }
 
+static struct ibv_ah *marker_ah(struct vrb_dgram *ep, struct ibv_ah_attr *attr)
+{
+	struct vrb_domain *domain = ep->ep.domain;
+	const struct vrb_ah *shared;
+
+	if (domain->unordered) {
+		shared = vrb_ah_of_domain(domain, attr);
+		return shared ? shared->ah : NULL;
+	}
+	ep->marker_ah = ibv_create_ah(domain->pd, attr);
+	return ep->marker_ah;
+}
+
 bool vrb_dgram_post_marker(struct vrb_dgram *ep)
 {
 	struct ibv_ah_attr attr = {
@@ -223,10 +237,9 @@ bool vrb_dgram_post_marker(struct vrb_dgram *ep)
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED };
 	struct vrb_wq *sq = ep->ep.sq;
 
-	ep->marker_ah = ibv_create_ah(ep->ep.domain->pd, &attr);
-	if (!ep->marker_ah)
+	wr.wr.ud.ah = marker_ah(ep, &attr);
+	if (!wr.wr.ud.ah)
 		return false;
-	wr.wr.ud.ah = ep->marker_ah;
 	wr.wr.ud.remote_qpn = ep->ep.qp_num;
 	wr.wr.ud.remote_qkey = ep->qkey ^ 1; /* a wrong key makes the receiver drop it */
 	wr.wr_id = vrb_wq_take(sq, NULL, FI_MSG | FI_SEND | VRB_SLOT_OWN, 0);

@@ -11,6 +11,7 @@
 #include "mr_key.h"
 #include "prov/verbs/msg/atomic.h"
 #include "prov/verbs/dgram/av.h"
+#include "prov/verbs/queue/ah.h"
 #include "prov/verbs/queue/cntr.h"
 #include "prov/verbs/queue/cq.h"
 #include "prov/verbs/discovery/device.h"
@@ -37,6 +38,7 @@ static void domain_free(struct vrb_domain *domain)
 	if (domain->scratch_mr)
 		ibv_dereg_mr(domain->scratch_mr);
 	vrb_pages_unmap(domain->scratch, sizeof(*domain->scratch));
+	vrb_ahs_fini(&domain->paths);
 	if (domain->pd)
 		ibv_dealloc_pd(domain->pd);
 	if (domain->ctx)
@@ -254,6 +256,7 @@ static void domain_init(struct vrb_domain *domain, struct vrb_fabric *fabric,
 		.stats = ofi_stats_alloc(sizeof(*domain->base.stats)),
 	};
 	ofi_lock_init(&domain->lock);
+	ofi_lock_init(&domain->paths_lock);
 	LIST_INIT(&domain->eps);
 	LIST_INIT(&domain->cqs);
 	ofi_triggers_init(&domain->base.triggers);

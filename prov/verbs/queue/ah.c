@@ -7,6 +7,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "ah.h"
+#include "prov/verbs/provider/domain.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 
@@ -104,4 +105,14 @@ const struct vrb_ah *vrb_ah_get(void **tree, struct ibv_pd *pd, const struct ibv
 	ibv_destroy_ah(handle);
 	errno = FI_ENOMEM;
 	return NULL;
+}
+
+const struct vrb_ah *vrb_ah_of_domain(struct vrb_domain *domain, const struct ibv_ah_attr *attr)
+{
+	const struct vrb_ah *ah;
+
+	ofi_lock(&domain->paths_lock);
+	ah = vrb_ah_get(&domain->paths, domain->pd, attr);
+	ofi_unlock(&domain->paths_lock);
+	return ah;
 }

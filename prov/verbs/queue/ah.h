@@ -5,6 +5,8 @@
 
 #include <infiniband/verbs.h>
 
+struct vrb_domain;
+
 struct vrb_ah {
 	struct ibv_ah_attr attr;
 	struct ibv_ah *ah;
@@ -19,6 +21,11 @@ const struct vrb_ah *vrb_ah_to(void *const *tree, const union ibv_gid *gid);
  * if that fails, which is logged. The caller holds the lock that guards the tree.
  */
 const struct vrb_ah *vrb_ah_get(void **tree, struct ibv_pd *pd, const struct ibv_ah_attr *attr);
+/*
+ * The same for the tree of the domain. An Elastic Fabric Adapter needs no other: to destroy an
+ * address handle aborts what is sent with all others of the domain for that GID.
+ */
+const struct vrb_ah *vrb_ah_of_domain(struct vrb_domain *domain, const struct ibv_ah_attr *attr);
 /* Frees all handles of the tree. */
 void vrb_ahs_fini(void **tree);
 

@@ -16,7 +16,6 @@
 #include "prov/verbs/discovery/kind.h"
 #include "rc.h"
 #include "secret.h"
-#include "prov/verbs/queue/ah.h"
 #include "prov/verbs/queue/cntr.h"
 #include "prov/verbs/discovery/info_rdm.h"
 #include "prov/verbs/provider/domain.h"
@@ -57,7 +56,6 @@ static int set_transport(struct vrb_domain *domain)
 	domain->shares = domain->fabric->kind->sizes->shm;
 	domain->grows = !domain->unordered && vrb_rdm_transport_is("auto") &&
 			domain->attr.max_sge >= VRB_RDM_SGE_MIN;
-	ofi_lock_init(&domain->paths_lock);
 	if (domain->ud)
 		vrb_mr_table_open(&domain->table);
 	if (!name || vrb_rdm_transport_is("rc") || domain->ud)
@@ -84,7 +82,6 @@ static void domain_close(struct vrb_domain *domain)
 	ofi_rdm_domain_progress_close(domain->base.progress);
 	vrb_rdm_cache_close(domain->base.cache);
 	vrb_mr_table_close(&domain->table);
-	vrb_ahs_fini(&domain->paths);
 }
 
 static const struct vrb_domain_rdm domain_rdm = {

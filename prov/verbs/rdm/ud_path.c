@@ -45,11 +45,6 @@ const struct vrb_ah *vrb_ud_path_to(struct vrb_ud *all, const uint8_t *gid)
 const struct vrb_ah *vrb_ud_path_get(struct vrb_ud *all, const struct ibv_ah_attr *attr)
 {
 	const struct ibv_ah_attr wanted = with_tclass(all, attr);
-	struct vrb_domain *domain = vrb_rc_domain(all->ep);
-	const struct vrb_ah *path;
 
-	ofi_lock(&domain->paths_lock);
-	path = vrb_ah_get(&domain->paths, domain->pd, &wanted);
-	ofi_unlock(&domain->paths_lock);
-	return path;
+	return vrb_ah_of_domain(vrb_rc_domain(all->ep), &wanted);
 }
