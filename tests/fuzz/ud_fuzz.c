@@ -218,8 +218,8 @@ static void inject(bool is_peer, const uint8_t *data, size_t len)
 		if (head->kind == VRB_UD_ASK)
 			len += 300;
 	}
-	ud_net_inject(is_peer ? 1 : UD_STRANGER, is_peer ? UD_QPN + 1 : UD_STRANGER_QPN, 0, bytes,
-		      len);
+	ud_net_inject(is_peer ? 1 : UD_STRANGER, is_peer ? ud_net_qpn(1) : UD_STRANGER_QPN, 0,
+		      bytes, len);
 }
 
 static void post_read(size_t len)
