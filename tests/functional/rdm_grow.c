@@ -365,7 +365,6 @@ static void few_grow(void)
 int main(void)
 {
 	setenv("FI_VERBS_RDM_TRANSPORT", "auto", 1);
-	setenv("FI_VERBS_SHM", "0", 1);
 	return run_test(both_grow) || run_test(one_has_ud) || run_test(one_is_killed) ||
 	       run_test(few_grow);
 }

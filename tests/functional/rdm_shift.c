@@ -351,7 +351,6 @@ static void test(void)
 int main(void)
 {
 	setenv("FI_VERBS_RDM_TRANSPORT", "auto", 1);
-	setenv("FI_VERBS_SHM", "0", 1);
 	setenv("FI_VERBS_MAX_CONN", "2", 1);
 	return run_test(test);
 }
