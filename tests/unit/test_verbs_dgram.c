@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "prov/verbs/dgram/dgram.h"
-#include "prov/verbs/discovery/kind.h"
 #include "verbs_rig.h"
 
 enum { QPN = 0x4711, QKEY = 0x1234567, GRH = VRB_GRH_SIZE, MTU = 1024 };
@@ -32,7 +31,7 @@ static void ask_dgram(struct rig *rig, uint64_t mode)
 
 	info->caps = FI_MSG | FI_SEND | FI_RECV | FI_SOURCE;
 	info->mode = mode;
-	info->addr_format = fake.attr.vendor_id == VRB_VENDOR_AMAZON ? FI_ADDR_EFA : FI_ADDR_IB_UD;
+	info->addr_format = FI_ADDR_IB_UD;
 	info->ep_attr->type = FI_EP_DGRAM;
 	info->ep_attr->max_msg_size = MTU;
 	info->ep_attr->msg_prefix_size = mode & FI_MSG_PREFIX ? GRH : 0;

@@ -41,6 +41,7 @@ static int set_qkey(struct vrb_dgram *ep)
 	if (getrandom(&ep->qkey, sizeof(ep->qkey), 0) != sizeof(ep->qkey))
 		return dgram_failed("getrandom", ep, errno);
 	ep->qkey &= ~QKEY_PRIVILEGED;
+	/* A name with the key 0 is not that of an endpoint. */
 	ep->qkey += !ep->qkey;
 	return 0;
 }

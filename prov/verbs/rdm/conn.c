@@ -356,13 +356,10 @@ void vrb_rdm_conn_retry_receives(struct ofi_rdm_ep *ep)
 	vrb_rc(ep)->conns.rx_short = true;
 }
 
-/* Nobody would report the loss of messages that the device has acknowledged: they are processed. */
-static void end_faulty(struct vrb_rc_conn *conn)
+bool vrb_rdm_conn_take_last(struct vrb_rc_conn *conn)
 {
-	vrb_rc_conn_stop(conn);
 	vrb_rdm_poll_all(conn->ep);
-	if (conn->live)
-		vrb_rdm_conn_step_failed(conn->peer, conn->fault);
+	return conn->state < VRB_RC_CONN_ENDED;
 }
 
 /* Retries each peer once: one that still lacks something registers itself again. */
@@ -379,10 +376,12 @@ static void retry_starved(struct ofi_rdm_ep *ep)
 	while ((rc = TAILQ_FIRST(&retried))) {
 		TAILQ_REMOVE(&retried, rc, starving);
 		rc->starved = false;
-		if (rc->conn && rc->conn->live && rc->conn->fault)
-			end_faulty(rc->conn);
-		else
+		if (!rc->conn || !rc->conn->live || !rc->conn->fault) {
 			ofi_rdm_try_again(&rc->rdm);
+			continue;
+		}
+		vrb_rc_conn_stop(rc->conn);
+		vrb_rdm_conn_broken(rc->conn, rc->conn->fault);
 	}
 }
 

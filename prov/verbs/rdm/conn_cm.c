@@ -283,11 +283,9 @@ void vrb_rdm_conn_established(struct vrb_rc_conn *conn)
 				  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ESTABLISHED });
 }
 
-/* The peer's last messages may have arrived without being processed. */
 void vrb_rdm_conn_disconnected(struct vrb_rc_conn *conn)
 {
-	vrb_rdm_poll_all(conn->ep);
-	if (conn->state >= VRB_RC_CONN_ENDED)
+	if (!vrb_rdm_conn_take_last(conn))
 		return;
 	if (conn->mirror)
 		vrb_rdm_conn_end(conn, FI_ECONNRESET);
@@ -299,8 +297,7 @@ void vrb_rdm_conn_disconnected(struct vrb_rc_conn *conn)
 
 void vrb_rdm_conn_broken(struct vrb_rc_conn *conn, int err)
 {
-	vrb_rdm_poll_all(conn->ep);
-	if (conn->state >= VRB_RC_CONN_ENDED)
+	if (!vrb_rdm_conn_take_last(conn))
 		return;
 	if (conn->mirror)
 		vrb_rdm_conn_end(conn, err);

@@ -118,16 +118,11 @@ static void qp_failed(struct vrb_rc_conn *conn, int err, enum ibv_event_type eve
 {
 	char text[OFI_ADDR_STRLEN];
 
-	/* The peer's last messages may have arrived without being processed. */
-	vrb_rdm_poll_all(conn->ep);
-	if (conn->state >= VRB_RC_CONN_ENDED)
+	if (!vrb_rdm_conn_take_last(conn))
 		return;
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "peer %s: %s: connection ended\n",
 		       vrb_rdm_conn_name(conn->peer, text), ibv_event_type_str(event));
-	if (conn->mirror)
-		vrb_rdm_conn_end(conn, err);
-	else
-		vrb_rdm_conn_step_failed(conn->peer, err);
+	vrb_rdm_conn_broken(conn, err);
 }
 
 static void live_qp_event(struct vrb_rc_conn *conn, enum ibv_event_type event)

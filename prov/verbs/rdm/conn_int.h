@@ -38,9 +38,12 @@ void vrb_rdm_conn_step_failed(struct ofi_rdm_peer *peer, int err);
 /* The peer has confirmed the connection that it requested. */
 void vrb_rdm_conn_established(struct vrb_rc_conn *conn);
 /*
- * The connection has ended: the peer's last messages may have arrived without being processed. Or
- * it failed with err.
+ * Processes the peer's last messages before a connection ends: they may have arrived, and the peer
+ * has been told so, thus nobody would report their loss. Returns false if the connection ended
+ * meanwhile.
  */
+bool vrb_rdm_conn_take_last(struct vrb_rc_conn *conn);
+/* The peer has ended the connection, or it failed with err. What has arrived is processed. */
 void vrb_rdm_conn_disconnected(struct vrb_rc_conn *conn);
 void vrb_rdm_conn_broken(struct vrb_rc_conn *conn, int err);
 /* Handles expired timers of all peers. */

@@ -7,15 +7,10 @@
 
 #define FEWEST 64u
 
-static struct vrb_rc_conn **list_of(const struct vrb_rc_table *table, uint32_t number)
-{
-	return &table->lists[number & (table->size - 1)];
-}
-
 static void insert(const struct vrb_rc_table *table, struct vrb_rc_conn *conn)
 {
-	conn->qp_next = *list_of(table, conn->qp_num);
-	*list_of(table, conn->qp_num) = conn;
+	conn->qp_next = *vrb_rc_table_list(table, conn->qp_num);
+	*vrb_rc_table_list(table, conn->qp_num) = conn;
 }
 
 /* Lists become longer if there is no memory for more of them. */
@@ -47,7 +42,7 @@ void vrb_rc_table_add(struct vrb_rc_table *table, struct vrb_rc_conn *conn)
 
 void vrb_rc_table_remove(struct vrb_rc_table *table, struct vrb_rc_conn *conn)
 {
-	struct vrb_rc_conn **at = table->size ? list_of(table, conn->qp_num) : NULL;
+	struct vrb_rc_conn **at = table->size ? vrb_rc_table_list(table, conn->qp_num) : NULL;
 
 	while (at && *at && *at != conn)
 		at = &(*at)->qp_next;

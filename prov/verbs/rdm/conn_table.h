@@ -16,6 +16,13 @@ struct vrb_rc_table {
 	uint32_t used;
 };
 
+/* Returns the list for a number. There are lists: size is not 0. */
+static inline struct vrb_rc_conn **vrb_rc_table_list(const struct vrb_rc_table *table,
+						     uint32_t number)
+{
+	return &table->lists[number & (table->size - 1)];
+}
+
 /* Makes room for one more connection. Returns false when out of memory. */
 bool vrb_rc_table_reserve(struct vrb_rc_table *table);
 /* Adds a connection, for which there is room. */

@@ -170,7 +170,7 @@ void vrb_rc_conn_destroy_qp(struct vrb_rc_conn *conn);
 static inline struct vrb_rc_conn *vrb_rc_conn_find(const struct ofi_rdm_ep *ep, uint32_t qp_num)
 {
 	const struct vrb_rc_table *table = &vrb_rc(ep)->by_qp;
-	struct vrb_rc_conn *conn = table->size ? table->lists[qp_num & (table->size - 1)] : NULL;
+	struct vrb_rc_conn *conn = table->size ? *vrb_rc_table_list(table, qp_num) : NULL;
 
 	while (conn && conn->qp_num != qp_num)
 		conn = conn->qp_next;

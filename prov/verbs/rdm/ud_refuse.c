@@ -37,9 +37,9 @@ static const struct vrb_ah *path_to(struct vrb_ud *all, struct ibv_ah_attr *attr
 
 	if (known)
 		return known;
-	if (all->unordered && all->refused.hosts == VRB_UD_REFUSED_HOSTS)
-		return NULL;
 	if (all->unordered) {
+		if (all->refused.hosts == VRB_UD_REFUSED_HOSTS)
+			return NULL;
 		all->refused.hosts++;
 		return vrb_ud_path_get(all, attr);
 	}
