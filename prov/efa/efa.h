@@ -14,7 +14,7 @@
 extern struct fi_provider efa_prov;
 extern const struct vrb_kind efa_kind;
 
-/* What the parameters say. */
+/* These have the values of the parameters. */
 extern struct vrb_params efa_params;
 extern const struct ofi_param efa_param_table[];
 extern const size_t efa_param_count;

@@ -134,7 +134,7 @@ static void announce(struct scene *s)
 	uint64_t end = now_ms() + TIMEOUT_MS / 2;
 
 	send_one(s, 0);
-	/* Without a device that sees to it, a packet that gets lost or is refused is sent again. */
+	/* Unless the device does, the process sends a packet again that gets lost or is refused. */
 	while (strcmp(rdm_transport(), "rc") && !s->done && now_ms() < end)
 		poll_once(s);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What datagrams need of the fake device: GIDs, partitions, address handles, multicast groups, and
+ * Datagrams need this of the fake device: GIDs, partitions, address handles, multicast groups, and
  * the completions that a queue pair leaves.
  */
 #include "unit.h"

@@ -143,7 +143,7 @@ struct fake_post *fake_add(struct fake_queue *queue, const struct ibv_sge *sge, 
 			   int limit);
 /* Type 2 memory windows; posting checks what is bound. */
 void fake_mw_ops(struct ibv_context *ctx);
-/* What becomes of the completions of a queue pair that is destroyed. */
+/* Discards or leaves the completions of a queue pair that is destroyed. */
 void fake_orphan(struct ibv_qp *qp);
 int fake_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 

@@ -44,7 +44,7 @@ struct vrb_ud_first {
 	uint8_t bytes[4096];
 };
 
-/* What the connections do for these files, with the endpoint's lock held unless noted. */
+/* The connections do this for these files. The endpoint's lock is held unless noted. */
 struct vrb_ud_calls {
 	/* The peer has ended the connection, or was given up: err is FI_E*. */
 	void (*ended)(struct vrb_rc_conn *conn, int err);

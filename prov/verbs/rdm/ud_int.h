@@ -163,7 +163,7 @@ struct vrb_ud_rc {
 	bool returned;	 /* the device has returned one */
 };
 
-/* What else a connection that sleeps keeps; see ud_sleep.c. */
+/* A connection that sleeps keeps this besides; see ud_sleep.c. */
 struct vrb_ud_rest {
 	const struct vrb_ah *path;
 	uint32_t out, in, order, echo, srtt, rttvar, window, traffic;
@@ -208,7 +208,7 @@ struct vrb_ud_conn {
 	bool rc_met;	/* the peer's VRB_UD_QP has arrived */
 	bool rc_closed; /* the connection gets no reliable queue pair */
 	bool direct;	/* the device of each end reads the other's memory */
-	/* What the peer was told at the end. Unless 0 (closed), the peer's data are dropped. */
+	/* The peer was told this at the end. Unless it is 0 (closed), its data are dropped. */
 	uint8_t reason; /* enum vrb_ud_reason */
 
 	struct ibv_qp qp;   /* stands for the connection's queue pair */
@@ -250,7 +250,7 @@ struct vrb_ud_conn {
 	 */
 	uint32_t ordered, handled;
 	uint32_t traffic; /* what the work requests are worth that were posted */
-	/* What both ends have posted lately is worth, as of that time in us. */
+	/* The score tells what both ends have posted lately, as of the time `scored` in us. */
 	uint64_t score, scored;
 	uint64_t rc_again;   /* in us: until then no queue pair is asked for */
 	uint64_t rc_rest;    /* in us: until then there is none, as one was given back */
