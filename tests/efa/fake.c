@@ -26,6 +26,7 @@
 enum {
 	VENDOR = 0x1d0f,
 	QUEUE_MAX = 512,
+	RQ_MAX = 1536, /* segments */
 	SQ_SGE = 2,
 	RQ_SGE = 3,
 	INLINE_MAX = 32,
@@ -290,24 +291,35 @@ static int srd_poll(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 	return n + fake_reader_poll(cq, count - n, wc + n);
 }
 
+/* Returns true for what libefa takes: each work request has a completion. */
+static bool is_taken(const struct ibv_send_wr *wr)
+{
+	unsigned int flags = wr->send_flags & ~(unsigned int)IBV_SEND_INLINE;
+	uint32_t len = 0;
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++)
+		len += wr->sg_list[i].length;
+	return (wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM) &&
+	       flags == IBV_SEND_SIGNALED &&
+	       (wr->send_flags & IBV_SEND_INLINE ? len <= INLINE_MAX : wr->num_sge <= SQ_SGE);
+}
+
 static int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-	const unsigned int known = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
+	int srd = srd_of_number(qp->qp_num);
 	struct ibv_send_wr *at;
 
 	for (at = wr; at; at = at->next) {
-		if ((at->opcode == IBV_WR_SEND || at->opcode == IBV_WR_SEND_WITH_IMM) &&
-		    !(at->send_flags & ~known)) {
-			/* A device completes each one, asked or not. */
-			at->send_flags |= IBV_SEND_SIGNALED;
-			if (srd_of_number(qp->qp_num) >= 0)
-				srd_send(srd_of_number(qp->qp_num), at);
-			continue;
+		if (!is_taken(at)) {
+			fprintf(stderr, "fake efa: opcode %d, flags 0x%x, %d segments\n",
+				at->opcode, at->send_flags, at->num_sge);
+			abort();
 		}
-		fprintf(stderr, "fake efa: opcode %d, flags 0x%x\n", at->opcode, at->send_flags);
-		abort();
+		if (srd >= 0)
+			srd_send(srd, at);
 	}
-	return srd_of_number(qp->qp_num) >= 0 ? 0 : real_post_send(qp, wr, bad);
+	return srd >= 0 ? 0 : real_post_send(qp, wr, bad);
 }
 
 /*
@@ -317,18 +329,21 @@ static int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_
 static int fake_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 {
 	static __thread unsigned int seed = 1;
-	int i, j, srd = srd_poll(cq, count, wc), n = real_poll_cq(cq, count - srd, wc + srd);
 	struct ibv_wc other;
+	int i, j, srd, n;
 
+	if (fake_take_stale(cq))
+		return -EINVAL;
+	srd = srd_poll(cq, count, wc);
+	n = real_poll_cq(cq, count - srd, wc + srd);
 	if (n < 0)
 		return srd ? srd : n;
 	n += srd;
 	for (i = 0; i < n; i++) {
-		srd = srd_of_number(wc[i].qp_num);
-		if (srd < 0 || wc[i].opcode != IBV_WC_RECV || wc[i].status != IBV_WC_SUCCESS)
-			continue;
-		wc[i].byte_len -= GRH;
 		wc[i].wc_flags &= ~(unsigned int)IBV_WC_GRH;
+		srd = srd_of_number(wc[i].qp_num);
+		if (srd >= 0 && wc[i].opcode == IBV_WC_RECV && wc[i].status == IBV_WC_SUCCESS)
+			wc[i].byte_len -= GRH;
 	}
 	for (i = n - 1; i > 0; i--) {
 		j = rand_r(&seed) % (i + 1);
@@ -367,6 +382,8 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	struct ibv_context *(*call)(struct ibv_device *) = real("ibv_open_device");
 	struct ibv_context *ctx = call(device);
 
+	device->node_type = IBV_NODE_UNSPECIFIED;
+	device->transport_type = IBV_TRANSPORT_UNSPECIFIED;
 	if (ctx)
 		take_over(ctx);
 	return ctx;
@@ -395,7 +412,7 @@ int efadv_query_device(struct ibv_context *ctx, struct efadv_device_attr *attr, 
 		return EINVAL;
 	*attr = (struct efadv_device_attr){
 		.max_sq_wr = QUEUE_MAX,
-		.max_rq_wr = QUEUE_MAX,
+		.max_rq_wr = RQ_MAX,
 		.max_sq_sge = SQ_SGE,
 		.max_rq_sge = RQ_SGE,
 		.inline_buf_size = INLINE_MAX,
@@ -407,22 +424,31 @@ int efadv_query_device(struct ibv_context *ctx, struct efadv_device_attr *attr, 
 	return 0;
 }
 
-struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+static bool fits(const struct ibv_qp_cap *cap)
+{
+	return cap->max_inline_data <= INLINE_MAX && cap->max_send_sge <= SQ_SGE &&
+	       cap->max_recv_sge <= RQ_SGE && cap->max_send_wr <= QUEUE_MAX &&
+	       cap->max_recv_wr * cap->max_recv_sge <= RQ_MAX;
+}
+
+static struct ibv_qp *real_create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	struct ibv_qp *(*call)(struct ibv_pd *, struct ibv_qp_init_attr *) = real("ibv_create_qp");
-	const struct ibv_qp_cap *cap = &attr->cap;
 
+	return call(pd, attr);
+}
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
 	if (attr->qp_type != IBV_QPT_UD || attr->srq) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	if (cap->max_inline_data > INLINE_MAX || cap->max_send_sge > SQ_SGE ||
-	    cap->max_recv_sge > RQ_SGE || cap->max_send_wr > QUEUE_MAX ||
-	    cap->max_recv_wr > QUEUE_MAX) {
+	if (!fits(&attr->cap)) {
 		errno = EINVAL;
 		return NULL;
 	}
-	return call(pd, attr);
+	return real_create(pd, attr);
 }
 
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t len, int access)
@@ -468,12 +494,12 @@ struct ibv_qp *efadv_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_at
 	(void)ctx;
 	if (ex->qp_type != IBV_QPT_DRIVER || !(ex->comp_mask & IBV_QP_INIT_ATTR_PD) ||
 	    len < sizeof(*efa) || efa->driver_qp_type != EFADV_QP_DRIVER_TYPE_SRD ||
-	    attr.cap.max_recv_sge > 1 || (has_reads && !fake_reads())) {
+	    attr.cap.max_recv_sge > 1 || !fits(&attr.cap) || (has_reads && !fake_reads())) {
 		errno = EINVAL;
 		return NULL;
 	}
 	attr.cap.max_recv_sge = 2;
-	qp = ibv_create_qp(ex->pd, &attr);
+	qp = real_create(ex->pd, &attr);
 	if (!qp)
 		return NULL;
 	pthread_mutex_lock(&lock);
@@ -515,6 +541,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 	int i = srd_of_number(qp->qp_num), err;
 	void *spill;
 
+	fake_add_stale(qp);
 	if (i < 0)
 		return call(qp);
 	fake_reader_close(qp);

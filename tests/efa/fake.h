@@ -21,6 +21,11 @@ void fake_reader_close(const struct ibv_qp *qp);
 /* Carries out some of the reads on that CQ. Returns the number of completions. */
 int fake_reader_poll(const struct ibv_cq *cq, int count, struct ibv_wc *wc);
 
+/* The queue pair, which is to be destroyed, leaves completions. */
+void fake_add_stale(const struct ibv_qp *qp);
+/* Returns true if polling must fail because of such a completion. */
+bool fake_take_stale(const struct ibv_cq *cq);
+
 /* Returns how many reads this process has carried out. */
 unsigned long fake_reads_done(void);
 

@@ -237,7 +237,7 @@ static int run(struct reader *reader, int count, struct ibv_wc *wc)
 		pthread_mutex_unlock(&lock);
 		wc[n++] = (struct ibv_wc){ .wr_id = read.id,
 					   .status = carry_out(&read),
-					   .opcode = IBV_WC_RDMA_READ,
+					   .opcode = IBV_WC_SEND, /* libefa knows no other */
 					   .qp_num = reader->qp->qp_num };
 		pthread_mutex_lock(&lock);
 	}
