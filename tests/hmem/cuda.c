@@ -160,27 +160,50 @@ int cuMemFree_v2(uint64_t addr)
 	return false_memory_delete(addr) ? SUCCESS : INVALID_VALUE;
 }
 
-int cuPointerGetAttribute(void *value, int attribute, uint64_t addr);
-int cuPointerGetAttribute(void *value, int attribute, uint64_t addr)
+static int attribute_of(const struct false_memory *memory, int attribute, void *value)
 {
-	struct false_memory found;
-	int err = false_memory_called(__func__);
-
-	if (err)
-		return err;
-	if (!false_memory_find(addr, &found))
-		return INVALID_VALUE;
 	if (attribute == CONTEXT)
 		*(void **)value = getenv("FALSE_GPU_NO_CONTEXT") ? NULL : &primary;
 	else if (attribute == MEMORY_TYPE)
 		*(unsigned int *)value = 2;
 	else if (attribute == BUFFER_ID)
-		*(uint64_t *)value = found.id;
+		*(uint64_t *)value = memory->id;
 	else if (attribute == DEVICE_ORDINAL)
 		*(int *)value = 0;
 	else
 		return INVALID_VALUE;
 	return SUCCESS;
+}
+
+/* What the driver gives for an address that is not its own. */
+static int attribute_of_none(int attribute, void *value)
+{
+	if (attribute == CONTEXT)
+		*(void **)value = NULL;
+	else if (attribute == MEMORY_TYPE)
+		*(unsigned int *)value = 0;
+	else if (attribute == BUFFER_ID)
+		*(uint64_t *)value = 0;
+	else if (attribute == DEVICE_ORDINAL)
+		*(int *)value = -2;
+	else
+		return INVALID_VALUE;
+	return SUCCESS;
+}
+
+/* There is no cuPointerGetAttribute here: it is slow where memory is not the driver's. */
+int cuPointerGetAttributes(unsigned int count, int *attributes, void **values, uint64_t addr);
+int cuPointerGetAttributes(unsigned int count, int *attributes, void **values, uint64_t addr)
+{
+	struct false_memory found;
+	int err = false_memory_called(__func__);
+	bool own = false_memory_find(addr, &found);
+	unsigned int i;
+
+	for (i = 0; i < count && !err; i++)
+		err = own ? attribute_of(&found, attributes[i], values[i])
+			  : attribute_of_none(attributes[i], values[i]);
+	return err;
 }
 
 int cuPointerSetAttribute(const void *value, int attribute, uint64_t addr);
@@ -233,6 +256,10 @@ int cuMemGetAddressRange_v2(uint64_t *base, size_t *len, uint64_t addr)
 		return INVALID_VALUE;
 	*base = (uintptr_t)found.device;
 	*len = found.len;
+	if (getenv("FALSE_GPU_CHUNKS")) { /* pages of cuMemCreate, mapped one behind the other */
+		*base = addr & ~(uint64_t)(FALSE_PAGE - 1);
+		*len = FALSE_PAGE;
+	}
 	return SUCCESS;
 }
 

@@ -43,7 +43,7 @@ int runtime_end_test(void **state)
 		"FALSE_GPU_FAIL",	   "FALSE_GPU_NO_DEVICE", "FALSE_GPU_NO_DMABUF",
 		"FALSE_GPU_NO_CONTEXT",	   "FALSE_GPU_ON_HOST",	  "FALSE_GPU_DEFAULT_CONTEXT",
 		"FALSE_GPU_OTHER_CONTEXT", "FALSE_GPU_TYPE",	  "FALSE_GPU_NO_COPY",
-		"FALSE_GPU_POOLED",
+		"FALSE_GPU_POOLED",	   "FALSE_GPU_CHUNKS",
 	};
 	size_t i;
 
@@ -117,8 +117,7 @@ void runtime_copies(void **state)
 	assert_true(!runtime->sync || runtime->sync(runtime_memory) == 0);
 }
 
-/* The range is at its offset in the descriptor, which the caller closes. */
-static void check_export(size_t at, size_t len)
+void runtime_check_export(size_t at, size_t len)
 {
 	struct ofi_hmem_export export = { .fd = -1 };
 	char back[8] = "";
@@ -137,9 +136,9 @@ void runtime_export(void **state)
 	struct ofi_hmem_export export;
 
 	(void)state;
-	check_export(RUNTIME_PAGE + 10, RUNTIME_PAGE);
-	check_export(0, RUNTIME_SIZE);
-	check_export(RUNTIME_SIZE - 8, 8);
+	runtime_check_export(RUNTIME_PAGE + 10, RUNTIME_PAGE);
+	runtime_check_export(0, RUNTIME_SIZE);
+	runtime_check_export(RUNTIME_SIZE - 8, 8);
 	assert_true(runtime->export(runtime_memory + 1, RUNTIME_SIZE, &export) < 0);
 	assert_int_equal(runtime->export(&runtime_memory, 1, &export), -FI_EFAULT);
 }

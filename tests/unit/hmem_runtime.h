@@ -37,6 +37,8 @@ void runtime_starts_not(const char *name, const char *value, const char *text);
 void runtime_copy_fails(const struct runtime_failure *failures);
 /* Copies the text there and back. */
 void runtime_copy(const char *text);
+/* Exports a range of the memory, which is at its offset in the descriptor. */
+void runtime_check_export(size_t at, size_t len);
 
 /* Tests. */
 void runtime_too_old(void **state);

@@ -124,6 +124,18 @@ static void test_export_offset(void **state)
 	assert_int_equal(close(export.fd), 0);
 }
 
+/* Memory may consist of several allocations. */
+static void test_export_chunks(void **state)
+{
+	struct ofi_hmem_export export;
+
+	(void)state;
+	setenv("FALSE_GPU_CHUNKS", "1", 1);
+	runtime_check_export(RUNTIME_PAGE - 10, 2 * RUNTIME_PAGE);
+	runtime_check_export(0, RUNTIME_SIZE);
+	assert_int_equal(cuda->export(runtime_memory + 1, RUNTIME_SIZE, &export), -FI_EFAULT);
+}
+
 static void test_export_fails(void **state)
 {
 	struct ofi_hmem_export export;
@@ -148,6 +160,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_sync, end_test),
 		cmocka_unit_test_teardown(runtime_export, end_test),
 		cmocka_unit_test_teardown(test_export_offset, end_test),
+		cmocka_unit_test_teardown(test_export_chunks, end_test),
 		cmocka_unit_test_teardown(test_export_fails, end_test),
 	};
 

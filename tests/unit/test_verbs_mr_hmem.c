@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include "capture.h"
 #include "verbs_rig.h"
@@ -134,6 +135,8 @@ static void test_reasons(void **state)
 	assert_non_null(strstr(log, "as dma-buf: its driver does not export it: "));
 	assert_non_null(strstr(log, fi_strerror(FI_EOPNOTSUPP)));
 	assert_non_null(strstr(log, "as peer memory: Bad address"));
+	export_err = -FI_EINVAL;
+	assert_non_null(strstr(refused(rig), "does not export it (managed or of a pool): "));
 	export_err = 0;
 	rig_hmem_exports = false;
 	assert_non_null(strstr(refused(rig), "as dma-buf: hmem_cuda_use_dmabuf is off"));
@@ -230,5 +233,6 @@ int main(void)
 		RIG_TEST(test_no_interface),
 	};
 
+	setenv("FI_LOG_LEVEL", "info", 1);
 	return cmocka_run_group_tests_name("verbs_mr_hmem", tests, NULL, NULL);
 }

@@ -85,7 +85,9 @@ static bool export_memory(const struct vrb_mr_memory *memory, struct ofi_hmem_ex
 	if (!vrb_params.use_dmabuf)
 		return ofi_hmem_cannot(why, "verbs_use_dmabuf is off");
 	ret = memory->hmem->export(memory->iov.iov_base, memory->iov.iov_len, export);
-	return !ret || ofi_hmem_cannot(why, "its driver does not export it: %s", fi_strerror(-ret));
+	return !ret || ofi_hmem_cannot(why, "its driver does not export it%s: %s",
+				       ret == -FI_EINVAL ? " (managed or of a pool)" : "",
+				       fi_strerror(-ret));
 }
 
 static struct ibv_mr *reg_export(const struct vrb_domain *domain,
@@ -131,8 +133,7 @@ static void sync_copies(const struct vrb_mr_memory *memory)
 	int ret = memory->hmem->sync ? memory->hmem->sync(memory->iov.iov_base) : 0;
 
 	if (ret)
-		FI_WARN_SPARSE(
-			&vrb_prov, FI_LOG_MR,
+		FI_INFO(&vrb_prov, FI_LOG_MR,
 			"memory of %s at %p: its copies cannot be made synchronous (%s); "
 			"wait for copies to complete before the memory is sent or read by a peer\n",
 			memory->hmem->name, memory->iov.iov_base, fi_strerror(-ret));
