@@ -74,6 +74,7 @@ static int begin(void **state)
 	domain.ctx = &fake.ctx;
 	domain.attr = fake.attr;
 	domain.pd = ibv_alloc_pd(&fake.ctx);
+	vrb_rdm_windows_open(&domain);
 	assert_int_equal(vrb_rdm_cache_open(&domain, &domain.base.cache), 0);
 	rc.rdm.domain = &domain.base;
 	rc.cq = ibv_create_cq(&fake.ctx, 1024, NULL, NULL, 0);
@@ -137,7 +138,8 @@ static void check_choice(unsigned int flags, uint32_t vendor, int param, bool ex
 	domain.attr.device_cap_flags = flags;
 	domain.attr.vendor_id = vendor;
 	vrb_params.rdm_use_windows = param;
-	assert_int_equal(vrb_rdm_has_windows(&domain), expected);
+	vrb_rdm_windows_open(&domain);
+	assert_int_equal(domain.windows, expected);
 	reg(0, 10, OFI_RDM_PROTO_PEER_READS, &mr);
 	assert_int_equal(mr.window, expected);
 	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &mr);
@@ -278,10 +280,10 @@ static void a_bind_is_refused(void **state)
 	fake_qp(conn->qp)->post_err = ENOMEM;
 	assert_int_equal(vrb_rdm_mem_bind(&rc_peer.rdm.proto, &mr), -FI_EAGAIN);
 	assert_true(rc_peer.starved);
-	assert_true(vrb_rdm_has_windows(&domain));
+	assert_true(domain.windows);
 	fake_qp(conn->qp)->post_err = EINVAL;
 	assert_int_equal(vrb_rdm_mem_bind(&rc_peer.rdm.proto, &mr), -FI_EINVAL);
-	assert_false(vrb_rdm_has_windows(&domain));
+	assert_false(domain.windows);
 	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &mr);
 	reg(0, 1000, OFI_RDM_PROTO_PEER_READS, &mr);
 	assert_false(mr.window);
@@ -304,7 +306,7 @@ static void an_invalidation_is_refused(void **state)
 	assert_int_equal(vrb_rdm_mem_revoke(&rc_peer.rdm.proto, &mr, &item), -FI_EAGAIN);
 	assert_int_equal(conn->fault, FI_EINVAL);
 	assert_true(rc_peer.starved);
-	assert_false(vrb_rdm_has_windows(&domain));
+	assert_false(domain.windows);
 	disconnect_conn();
 	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &mr);
 	assert_int_equal(fake.mws, 0);
@@ -349,7 +351,7 @@ static void the_connection_ends(void **state)
 	assert_int_equal(fake.mws, 0);
 	assert_int_equal(vrb_rdm_mem_bind(&rc_peer.rdm.proto, &waiting), -FI_ENOTCONN);
 	assert_int_equal(vrb_rdm_mem_revoke(&rc_peer.rdm.proto, &bound, &item), -FI_EAGAIN);
-	assert_true(vrb_rdm_has_windows(&domain));
+	assert_true(domain.windows);
 	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &bound);
 	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &waiting);
 	connect_conn();
@@ -368,12 +370,12 @@ static void a_bind_fails(void **state)
 	vrb_rdm_window_failed(conn, VRB_RDM_BIND, IBV_WC_WR_FLUSH_ERR);
 	vrb_rdm_window_failed(conn, VRB_RDM_READ, IBV_WC_REM_ACCESS_ERR);
 	vrb_rdm_window_failed(conn, VRB_RDM_PROBE, IBV_WC_RETRY_EXC_ERR);
-	assert_true(vrb_rdm_has_windows(&domain));
+	assert_true(domain.windows);
 	vrb_rdm_window_failed(conn, VRB_RDM_BIND, IBV_WC_MW_BIND_ERR);
-	assert_false(vrb_rdm_has_windows(&domain));
-	domain.no_windows = false;
+	assert_false(domain.windows);
+	domain.windows = true;
 	vrb_rdm_window_failed(conn, VRB_RDM_REVOKE, IBV_WC_LOC_QP_OP_ERR);
-	assert_false(vrb_rdm_has_windows(&domain));
+	assert_false(domain.windows);
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, begin, end)

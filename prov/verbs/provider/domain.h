@@ -61,7 +61,7 @@ struct vrb_domain {
 	struct ofi_lock share_lock;
 	/* Serializes bindings to enabled endpoints. Taken before share_lock. */
 	struct ofi_lock bind_lock;
-	bool no_windows;  /* the device failed to bind or invalidate a memory window; atomic */
+	bool windows; /* memory windows are used: the device has not failed to bind one; atomic */
 	bool no_last_wqe; /* the device does not report when a QP stops using its SRQ; atomic */
 };
 

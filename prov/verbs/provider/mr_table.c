@@ -64,12 +64,12 @@ int vrb_mr_table_add(struct vrb_domain *domain, const struct ibv_mr *mr, int acc
 
 void vrb_mr_table_remove(struct vrb_domain *domain, const struct ibv_mr *mr)
 {
-	const struct region wanted = { .key = mr->rkey };
 	struct vrb_mr_table *table = &domain->table;
-	struct region **found, *region = NULL;
+	struct region wanted, **found, *region = NULL;
 
 	if (!table->used)
 		return;
+	wanted.key = mr->rkey;
 	ofi_lock(&table->lock);
 	found = tfind(&wanted, &table->tree, region_compare);
 	if (found && (*found)->addr == (uintptr_t)mr->addr && (*found)->len == mr->length)

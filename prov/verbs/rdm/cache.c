@@ -7,7 +7,6 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "cache.h"
-#include "window.h"
 #include "prov/verbs/provider/domain.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
@@ -38,10 +37,11 @@ static int cache_reg(void *arg, void *addr, size_t len, unsigned int *access, vo
 {
 	const unsigned int wanted = *access;
 	struct vrb_domain *domain = arg;
+	bool windows = __atomic_load_n(&domain->windows, __ATOMIC_RELAXED);
 	int err;
 
 	warn_if_refused(domain->base.cache);
-	*access = IBV_ACCESS_LOCAL_WRITE | (vrb_rdm_has_windows(domain) ? IBV_ACCESS_MW_BIND : 0);
+	*access = IBV_ACCESS_LOCAL_WRITE | (windows ? IBV_ACCESS_MW_BIND : 0);
 	*mr = ibv_reg_mr(domain->pd, addr, len, (int)*access);
 	if (!*mr && is_refused(errno) && !wanted) {
 		*access = 0;

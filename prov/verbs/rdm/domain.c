@@ -16,6 +16,7 @@
 #include "prov/verbs/discovery/kind.h"
 #include "rc.h"
 #include "secret.h"
+#include "window.h"
 #include "prov/verbs/queue/cntr.h"
 #include "prov/verbs/discovery/info_rdm.h"
 #include "prov/verbs/provider/domain.h"
@@ -56,6 +57,7 @@ static int set_transport(struct vrb_domain *domain)
 	domain->shares = domain->fabric->kind->sizes->shm;
 	domain->grows = !domain->unordered && vrb_rdm_transport_is("auto") &&
 			domain->attr.max_sge >= VRB_RDM_SGE_MIN;
+	vrb_rdm_windows_open(domain);
 	if (domain->ud)
 		vrb_mr_table_open(&domain->table);
 	if (!name || vrb_rdm_transport_is("rc") || domain->ud)

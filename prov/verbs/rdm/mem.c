@@ -50,7 +50,7 @@ static int reg_cached(struct ofi_rdm_ep *ep, const struct iovec *iov, unsigned i
 static bool has_windows(const struct ofi_rdm_peer *peer)
 {
 	return vrb_rc_peer(peer)->conn && vrb_rc_peer(peer)->policy.order &&
-	       !vrb_rc(peer->ep)->ud && vrb_rdm_has_windows(vrb_rc_domain(peer->ep));
+	       __atomic_load_n(&vrb_rc_domain(peer->ep)->windows, __ATOMIC_RELAXED);
 }
 
 static int reg_window(struct ofi_rdm_peer *peer, const struct iovec *iov, bool written,
@@ -98,11 +98,18 @@ static int granted_by_device(struct ofi_rdm_ep *ep, int access)
 				      : access & IBV_ACCESS_LOCAL_WRITE;
 }
 
+static struct ibv_mr *reg_hmem(struct ofi_rdm_ep *ep, const struct iovec *iov, int access,
+			       const struct ofi_hmem *hmem, struct ofi_hmem_why *why)
+{
+	const struct vrb_mr_memory memory = { .hmem = hmem, .iov = *iov };
+
+	return vrb_mr_hmem_try(vrb_rc_domain(ep), &memory, access, why);
+}
+
 /* hmem is the interface of device memory, or NULL. */
 static int lease_new(struct ofi_rdm_ep *ep, const struct iovec *iov, int access,
 		     const struct ofi_hmem *hmem, struct vrb_rdm_lease **lease)
 {
-	const struct vrb_mr_memory memory = { .hmem = hmem, .iov = *iov };
 	struct vrb_domain *domain = vrb_rc_domain(ep);
 	struct ofi_hmem_why why;
 	int err;
@@ -114,7 +121,7 @@ static int lease_new(struct ofi_rdm_ep *ep, const struct iovec *iov, int access,
 		*lease = calloc(1, sizeof(**lease));
 	if (!*lease)
 		return -FI_ENOMEM;
-	(*lease)->ibv = hmem ? vrb_mr_hmem_try(domain, &memory, access, &why)
+	(*lease)->ibv = hmem ? reg_hmem(ep, iov, access, hmem, &why)
 			     : ibv_reg_mr(domain->pd, iov->iov_base, iov->iov_len,
 					  granted_by_device(ep, access));
 	if ((*lease)->ibv && vrb_mr_table_add(domain, (*lease)->ibv, access)) {

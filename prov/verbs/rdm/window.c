@@ -16,20 +16,18 @@
  * region. When it retransmits what was lost or found no receive, it executes the bind or
  * invalidation that follows a second time, which fails, and the queue pair stops silently.
  */
-bool vrb_rdm_has_windows(const struct vrb_domain *domain)
+void vrb_rdm_windows_open(struct vrb_domain *domain)
 {
 	const unsigned int type_2 = IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
 	int use = vrb_params.rdm_use_windows;
 
-	if (!use || domain->ud || !(domain->attr.device_cap_flags & type_2) ||
-	    __atomic_load_n(&domain->no_windows, __ATOMIC_RELAXED))
-		return false;
-	return use > 0 || domain->attr.vendor_id != SOFT_ROCE;
+	domain->windows = use && !domain->ud && domain->attr.device_cap_flags & type_2 &&
+			  (use > 0 || domain->attr.vendor_id != SOFT_ROCE);
 }
 
 void vrb_rdm_windows_fail(struct vrb_domain *domain, const char *what, const char *why)
 {
-	if (__atomic_exchange_n(&domain->no_windows, true, __ATOMIC_RELAXED))
+	if (!__atomic_exchange_n(&domain->windows, false, __ATOMIC_RELAXED))
 		return;
 	FI_WARN(&vrb_prov, FI_LOG_MR,
 		"%s: the device cannot %s a memory window (%s): this domain continues without windows; set FI_VERBS_RDM_USE_WINDOWS=0 to start without them\n",

@@ -29,10 +29,10 @@ LIST_HEAD(vrb_rdm_windows, vrb_rdm_window);
 SLIST_HEAD(vrb_rdm_spare_windows, vrb_rdm_window);
 
 /*
- * Returns whether the device has working windows that belong to a queue pair and are bound by work
- * requests.
+ * Sets domain->windows: whether the device has working windows that belong to a queue pair and are
+ * bound by work requests.
  */
-bool vrb_rdm_has_windows(const struct vrb_domain *domain);
+void vrb_rdm_windows_open(struct vrb_domain *domain);
 /* Stops using windows because the device's do not work, which is logged once. */
 void vrb_rdm_windows_fail(struct vrb_domain *domain, const char *what, const char *why);
 
