@@ -12,7 +12,7 @@
  *
  * Each packet contains the incarnation of its sender. A receiver accepts packets of one incarnation
  * only: those from before a restart are dropped, however late they arrive. The caller learns the
- * incarnation, and the number that it begins with, by other means (hello.h).
+ * incarnation, and the number that it begins with, by other means.
  *
  * A reliable transport needs nothing else: a packet has arrived when its work request completes, in
  * whatever order they complete. A transport that loses packets adds ack.h.

@@ -26,9 +26,6 @@ struct part {
 	double again;	 /* retransmissions of a packet, at most */
 };
 
-static const struct part by_hello = {
-	"first message, by hello", 1, 1, PEERS_SPREAD_US, 0, PEERS_HANDLE_NS, 60, 1, 6
-};
 static const struct part at_once = {
 	"first message, all at once", 1, 1, PEERS_BURST_US, 0, PEERS_HANDLE_NS, 150, 1, 0.1
 };
@@ -53,12 +50,11 @@ static uint32_t senders(const struct part *part)
 	return (peers.count + part->every - 1) / part->every;
 }
 
-static void open_peers(bool hello, uint32_t seed)
+static void open_peers(uint32_t seed)
 {
 	uint32_t i, first;
 
 	peers.now = 0;
-	peers.by_hello = hello;
 	peers.random = seed * 0x9e3779b97f4a7c15ULL;
 	peers.sources = peers_alloc(peers.count, sizeof(*peers.sources));
 	peers.sinks = peers_alloc(peers.count, sizeof(*peers.sinks));
@@ -193,11 +189,11 @@ static void print_memory(void)
 	size_t peer = sizeof(struct vrb_rc_conn) + sizeof(struct ofi_rdm_peer);
 
 	printf("memory of a peer, bytes:\n"
-	       "  modules: acknowledgments %zu, order %zu, window %zu, hello %zu, a packet %zu\n"
+	       "  modules: acknowledgments %zu, order %zu, window %zu, a packet %zu\n"
 	       "  transport: awake %zu, asleep %zu; beside either %zu\n",
 	       sizeof(struct ofi_rdm_ack), sizeof(struct ofi_rdm_seq_in),
-	       sizeof(struct ofi_rdm_cwnd), sizeof(struct ofi_rdm_hello_peer),
-	       sizeof(struct ofi_rdm_ack_node), sizeof(struct vrb_ud_conn), asleep, peer);
+	       sizeof(struct ofi_rdm_cwnd), sizeof(struct ofi_rdm_ack_node),
+	       sizeof(struct vrb_ud_conn), asleep, peer);
 }
 
 int main(int argc, char **argv)
@@ -210,13 +206,10 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	peers.count = (uint32_t)count;
-	open_peers(true, (uint32_t)seed);
-	run(&by_hello);
-	close_peers();
-	open_peers(false, (uint32_t)seed);
+	open_peers((uint32_t)seed);
 	run(&at_once);
 	close_peers();
-	open_peers(false, (uint32_t)seed);
+	open_peers((uint32_t)seed);
 	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		run(&parts[i]);
 	close_peers();

@@ -4,7 +4,7 @@
  * real modules seq.h, ack.h and cwnd.h run at both ends of each connection; what prov/verbs/rdm/ud*
  * does with them is repeated here in short, with the same constants, and what is between is a
  * model. Time is simulated, and a seed decides everything. Peers and receiver meet by letters, as
- * there, or by hellos of hello.h, which the transport does not use.
+ * there.
  *
  *   hosts      PEERS_HOST peers each, on a link of their own, with a queue without limit
  *   port       of a switch: all links lead to it, and a queue of limited length is before the link
@@ -21,7 +21,6 @@
 
 #include <sys/queue.h>
 #include "prov/rdm/due.h"
-#include "prov/rdm/hello.h"
 #include "prov/verbs/rdm/ud_int.h"
 
 enum {
@@ -35,7 +34,7 @@ enum {
 	PEERS_ROOM = 4 << 20,	   /* bytes in the queue of the port */
 	PEERS_HANDLE_NS = 800,	   /* of the process, for a packet with a message */
 	PEERS_SEND_NS = 200,	   /* for any other packet, and before that message */
-	PEERS_ACCEPT_NS = 20000,   /* of the thread, for a request; of the process, for a hello */
+	PEERS_ACCEPT_NS = 20000,   /* of the thread, for a request */
 	PEERS_SPREAD_US = 1000000, /* first messages are sent within that time */
 	PEERS_BURST_US = 100,	   /* bursts begin within that time */
 };
@@ -109,7 +108,6 @@ struct peers_sink {
 	uint32_t before;    /* of these, before this part of the run */
 	uint64_t post,
 		last; /* in ns: when the peer sent, and when the last message was delivered */
-	struct ofi_rdm_hello_peer hello;
 	bool met;
 };
 
@@ -133,7 +131,6 @@ struct peers {
 	uint32_t count;
 	uint32_t loss;	 /* packets of a thousand that are lost on the wire */
 	uint32_t handle; /* ns of the process for a message */
-	bool by_hello;	 /* peers introduce themselves in their first packets, without letters */
 	uint64_t wanted; /* messages in this part of the run */
 	struct peers_counts counts;
 	struct peers_source *sources;

@@ -5,9 +5,6 @@
  */
 #include <stdlib.h>
 #include "peers.h"
-
-#define RECEIVER UINT64_MAX /* its incarnation */
-
 static struct {
 	struct peers_awakes awake, spare, prompt;
 	uint32_t awake_count, looks;
@@ -174,26 +171,6 @@ static void send_answer(struct peers_awake *awake)
 	watch(awake);
 }
 
-/* The packet has the hello of a peer that is not known. */
-static void take_hello(const struct peers_packet *packet)
-{
-	static const struct ofi_rdm_hello_path path;
-	const struct ofi_rdm_hello_self self = { .incarnation = RECEIVER };
-	const struct ofi_rdm_hello_self from = { .incarnation = packet->peer + 1 };
-	const struct ofi_rdm_hello_peer to = { .known = RECEIVER };
-	struct peers_sink *sink = &peers.sinks[packet->peer];
-	uint8_t bytes[OFI_RDM_HELLO_MAX];
-	struct ofi_rdm_hello hello;
-	size_t used, len = ofi_rdm_hello_build(&from, &to, sink->first, &path, bytes);
-
-	if (ofi_rdm_hello_take(&self, &sink->hello, &path, bytes, len, &hello, &used) !=
-	    OFI_RDM_HELLO_NEW)
-		peers_die("its hello is not taken", packet->peer);
-	sink->met = true;
-	ofi_rdm_seq_begin(&awake_new(packet->peer, 1)->in, 1, hello.first);
-	peers_net_spend(PEERS_ACCEPT_NS);
-}
-
 /* A request that comes again is answered again unless the peer has sent something since. */
 void peers_sink_accepted(uint32_t peer)
 {
@@ -294,8 +271,6 @@ bool peers_sink_take(struct peers_rx *rx, uint64_t polled)
 		peers_net_accept(packet->peer);
 		return false;
 	}
-	if (!peers.sinks[packet->peer].met && peers.by_hello)
-		take_hello(packet);
 	if (!peers.sinks[packet->peer].met)
 		peers_die("it sends without an answer", packet->peer);
 	awake = wake(packet->peer);

@@ -51,7 +51,6 @@ void peers_source_init(struct peers_source *source, uint32_t first, uint32_t sin
 	ofi_rdm_seq_begin(&source->in, 1, sink_first);
 	source->letter.at = OFI_RDM_DUE_NEVER;
 	source->letter.wait = VRB_UD_LETTER_US;
-	source->met = peers.by_hello;
 }
 
 /* Returns 0 if an earlier copy has not left yet. */

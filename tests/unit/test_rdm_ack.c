@@ -191,7 +191,7 @@ static void take_data(struct node *n, struct packet *p)
 	ofi_rdm_ack_arrived(&n->ack, &n->in, order, verdict, w.now);
 }
 
-/* A simplified version of hello.h. Returns false if the packet is dropped. */
+/* Learns the incarnations of both nodes. Returns false if the packet is dropped. */
 static bool meet(struct node *n, const struct packet *p)
 {
 	if (p->from < n->peer)
