@@ -4,23 +4,11 @@
 #include <rdma/fi_errno.h>
 #include "policy_int.h"
 
-typedef void (*decision)(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-			 const struct ofi_rdm_conn_input *input,
-			 struct ofi_rdm_conn_action *action);
-
-static void on_want(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		    const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
-{
-	(void)input;
-	ofi_rdm_conn_start(set, conn, action);
-}
+#define ALIVE_MS 200 /* how long a proof that a connection works stays valid */
 
 /* An event that is expected anyway decides whether a new connection is needed. */
-static void on_want_soon(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-			 const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+static void on_want_soon(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	(void)input;
-	(void)action;
 	ofi_rdm_conn_mark(set, conn, false);
 	if (conn->wanted)
 		return;
@@ -35,8 +23,7 @@ static void conn_learn(struct ofi_rdm_conn *conn, uint64_t incarnation)
 	conn->known = incarnation;
 }
 
-static void conn_up(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, uint64_t incarnation,
-		    struct ofi_rdm_conn_action *action)
+static void conn_up(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, uint64_t incarnation)
 {
 	conn_learn(conn, incarnation);
 	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_UP);
@@ -47,23 +34,20 @@ static void conn_up(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, uin
 	conn->unused = true;
 	conn->asked = 0;
 	conn->spared = set->now + OFI_RDM_CONN_SPARE_MS;
-	action->what |= OFI_RDM_CONN_DO_UP;
+	set->action->what |= OFI_RDM_CONN_DO_UP;
 }
 
-static void on_reply(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		     const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+static void on_reply(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	ofi_rdm_conn_learn(set, conn, input->incarnation, input->serial);
-	conn_up(set, conn, input->incarnation, action);
+	ofi_rdm_conn_learn(set, conn, set->input->incarnation, set->input->serial);
+	conn_up(set, conn, set->input->incarnation);
 }
 
-static void on_accepted(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-			const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+static void on_accepted(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	(void)input;
 	if (set->params.prove)
 		ofi_rdm_conn_learn(set, conn, conn->offered, conn->offered_serial);
-	conn_up(set, conn, conn->offered, action);
+	conn_up(set, conn, conn->offered);
 }
 
 /* Returns the error that operations fail with if no better one follows. */
@@ -86,26 +70,23 @@ static int refusal_error(uint8_t reason)
 }
 
 /* The peer has rejected our reply to its request. */
-static void on_reply_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-			      const struct ofi_rdm_conn_input *input,
-			      struct ofi_rdm_conn_action *action)
+static void on_reply_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	action->what |= OFI_RDM_CONN_DO_ABANDON;
-	ofi_rdm_conn_retry_offer(set, conn, refusal_error(input->reason));
+	set->action->what |= OFI_RDM_CONN_DO_ABANDON;
+	ofi_rdm_conn_retry_offer(set, conn, refusal_error(set->input->reason));
 }
 
-static void on_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-			const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+static void on_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	switch (input->reason) {
+	switch (set->input->reason) {
 	case OFI_RDM_CMWIRE_CROSSING:
-		conn->expects = input->incarnation;
+		conn->expects = set->input->incarnation;
 		ofi_rdm_conn_answered(set, conn);
 		ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_EXPECTING);
 		break;
 	case OFI_RDM_CMWIRE_BUSY:
 		ofi_rdm_conn_answered(set, conn);
-		ofi_rdm_conn_retry_within(set, conn, refusal_error(input->reason),
+		ofi_rdm_conn_retry_within(set, conn, refusal_error(set->input->reason),
 					  ofi_rdm_conn_busy_most(set));
 		break;
 	case OFI_RDM_CMWIRE_STALE:
@@ -119,156 +100,114 @@ static void on_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	case OFI_RDM_CMWIRE_CLOSING:
 	case OFI_RDM_CMWIRE_IN_USE:  /* the peer soon forgets our address's former owner */
 	case OFI_RDM_CMWIRE_UNKNOWN: /* the peer may insert our address soon */
-		ofi_rdm_conn_retry(set, conn, refusal_error(input->reason));
+		ofi_rdm_conn_retry(set, conn, refusal_error(set->input->reason));
 		break;
 	default:
-		ofi_rdm_conn_fail(set, conn, refusal_error(input->reason), action);
+		ofi_rdm_conn_fail(set, conn, refusal_error(set->input->reason));
 		break;
 	}
 }
 
-static void on_failed(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		      const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+static void on_failed(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	action->what |= OFI_RDM_CONN_DO_ABANDON;
-	ofi_rdm_conn_retry(set, conn, input->err ? input->err : FI_ECONNABORTED);
+	set->action->what |= OFI_RDM_CONN_DO_ABANDON;
+	ofi_rdm_conn_retry(set, conn, set->input->err ? set->input->err : FI_ECONNABORTED);
 }
 
 /* The accepted attempt failed. */
-static void on_offer_failed(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-			    const struct ofi_rdm_conn_input *input,
-			    struct ofi_rdm_conn_action *action)
+static void on_offer_failed(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	action->what |= OFI_RDM_CONN_DO_ABANDON;
-	ofi_rdm_conn_retry_offer(set, conn, input->err ? input->err : FI_ECONNABORTED);
+	set->action->what |= OFI_RDM_CONN_DO_ABANDON;
+	ofi_rdm_conn_retry_offer(set, conn, set->input->err ? set->input->err : FI_ECONNABORTED);
 }
 
-static void on_broken(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		      const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+static void on_broken(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_IDLE);
 	conn->wanted = false;
-	action->what |= OFI_RDM_CONN_DO_TEARDOWN;
-	action->err = input->err ? input->err : FI_ECONNRESET;
+	set->action->what |= OFI_RDM_CONN_DO_TEARDOWN;
+	set->action->err = set->input->err ? set->input->err : FI_ECONNRESET;
 }
 
-void ofi_rdm_conn_release(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-			  struct ofi_rdm_conn_action *action)
+void ofi_rdm_conn_release(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_IDLE);
-	action->what |= OFI_RDM_CONN_DO_RELEASE;
+	set->action->what |= OFI_RDM_CONN_DO_RELEASE;
 	if (conn->wanted)
-		ofi_rdm_conn_start(set, conn, action);
-}
-
-static void on_released(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-			const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
-{
-	(void)input;
-	ofi_rdm_conn_release(set, conn, action);
+		ofi_rdm_conn_start(set, conn);
 }
 
 /* If both sides sent BYE, the peer has our answer, and its own does not arrive any more. */
-static void on_leaving_gone(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-			    const struct ofi_rdm_conn_input *input,
-			    struct ofi_rdm_conn_action *action)
+static void on_leaving_gone(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	if (conn->agreed)
-		ofi_rdm_conn_release(set, conn, action);
+		ofi_rdm_conn_release(set, conn);
 	else
-		on_broken(set, conn, input, action);
+		on_broken(set, conn);
 }
 
-static void on_answered(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-			const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
-{
-	(void)input;
-	(void)action;
-	ofi_rdm_conn_answered(set, conn);
-}
-
-static void on_probed(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		      const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
-{
-	(void)input;
-	(void)action;
-	ofi_rdm_conn_asked(set, conn);
-}
-
-static void on_drained(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		       const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+static void on_drained(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	bool parting = conn->state == OFI_RDM_CONN_PARTING;
 
-	(void)input;
 	ofi_rdm_conn_enter(set, conn, parting ? OFI_RDM_CONN_LEFT : OFI_RDM_CONN_LEAVING);
-	action->what |= parting ? OFI_RDM_CONN_DO_AGREE : OFI_RDM_CONN_DO_BYE;
+	set->action->what |= parting ? OFI_RDM_CONN_DO_AGREE : OFI_RDM_CONN_DO_BYE;
 }
 
 /* Leaves UP or DRAINING toward LEAVING or LEFT. */
 static void conn_drain(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		       enum ofi_rdm_conn_state by, const struct ofi_rdm_conn_input *input,
-		       struct ofi_rdm_conn_action *action)
+		       enum ofi_rdm_conn_state by)
 {
 	ofi_rdm_conn_enter(set, conn, by);
-	action->what |= OFI_RDM_CONN_DO_HOLD;
-	if (input->idle)
-		on_drained(set, conn, input, action);
+	set->action->what |= OFI_RDM_CONN_DO_HOLD;
+	if (set->input->idle)
+		on_drained(set, conn);
 }
 
-static void on_evict(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		     const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+static void on_evict(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	/* If the connection was spared long ago, the time that it has to end starts over. */
 	if (!conn->asked || set->now >= conn->spared + set->params.give_up)
 		conn->asked = set->now;
-	conn_drain(set, conn, OFI_RDM_CONN_DRAINING, input, action);
+	conn_drain(set, conn, OFI_RDM_CONN_DRAINING);
 }
 
-static void on_bye(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		   const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+static void on_bye(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	conn_drain(set, conn, OFI_RDM_CONN_PARTING, input, action);
+	conn_drain(set, conn, OFI_RDM_CONN_PARTING);
 }
 
 /* BYE may overtake the connection manager's last message, which then arrives late. */
-static void on_bye_early(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-			 const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+static void on_bye_early(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	on_accepted(set, conn, input, action);
-	action->what |= OFI_RDM_CONN_DO_REFUSE;
+	on_accepted(set, conn);
+	set->action->what |= OFI_RDM_CONN_DO_REFUSE;
 }
 
-static void on_bye_both(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-			const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+static void on_bye_both(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	(void)set;
-	(void)input;
 	conn->agreed = true;
-	action->what |= OFI_RDM_CONN_DO_AGREE;
+	set->action->what |= OFI_RDM_CONN_DO_AGREE;
 }
 
-static void on_refused(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		       const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+static void on_alive(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	(void)input;
-	ofi_rdm_conn_resume(set, conn, action);
+	conn->alive = set->now + ALIVE_MS;
 }
 
-static void on_close(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		     const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+static void on_close(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	if (conn->state == OFI_RDM_CONN_CONNECTING || conn->state == OFI_RDM_CONN_ACCEPTING)
-		action->what |= OFI_RDM_CONN_DO_ABANDON;
+		set->action->what |= OFI_RDM_CONN_DO_ABANDON;
 	else if (ofi_rdm_conn_is_open(conn->state))
-		action->what |= OFI_RDM_CONN_DO_TEARDOWN;
-	ofi_rdm_conn_fail(set, conn, input->err ? input->err : FI_ECANCELED, action);
+		set->action->what |= OFI_RDM_CONN_DO_TEARDOWN;
+	ofi_rdm_conn_fail(set, conn, set->input->err ? set->input->err : FI_ECANCELED);
 }
 
 /* Events without an entry are late or irrelevant, and nothing is done. */
-static const decision table[OFI_RDM_CONN_STATES][OFI_RDM_CONN_EVENTS] = {
+static ofi_rdm_conn_decision *const table[OFI_RDM_CONN_STATES][OFI_RDM_CONN_EVENTS] = {
 	[OFI_RDM_CONN_IDLE] = {
-		[OFI_RDM_CONN_WANT] = on_want,
+		[OFI_RDM_CONN_WANT] = ofi_rdm_conn_start,
 		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request,
 		[OFI_RDM_CONN_CLOSE] = on_close,
 	},
@@ -282,14 +221,14 @@ static const decision table[OFI_RDM_CONN_STATES][OFI_RDM_CONN_EVENTS] = {
 		[OFI_RDM_CONN_REJECTED] = on_rejected,
 		[OFI_RDM_CONN_FAILED] = on_failed,
 		[OFI_RDM_CONN_DISCONNECTED] = on_failed,
-		[OFI_RDM_CONN_PROBED] = on_probed,
-		[OFI_RDM_CONN_ANSWERED] = on_answered,
+		[OFI_RDM_CONN_PROBED] = ofi_rdm_conn_asked,
+		[OFI_RDM_CONN_ANSWERED] = ofi_rdm_conn_answered,
 		[OFI_RDM_CONN_CLOSE] = on_close,
 	},
 	[OFI_RDM_CONN_EXPECTING] = {
 		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request_expected,
-		[OFI_RDM_CONN_PROBED] = on_probed,
-		[OFI_RDM_CONN_ANSWERED] = on_answered,
+		[OFI_RDM_CONN_PROBED] = ofi_rdm_conn_asked,
+		[OFI_RDM_CONN_ANSWERED] = ofi_rdm_conn_answered,
 		[OFI_RDM_CONN_CLOSE] = on_close,
 	},
 	[OFI_RDM_CONN_ACCEPTING] = {
@@ -300,14 +239,14 @@ static const decision table[OFI_RDM_CONN_STATES][OFI_RDM_CONN_EVENTS] = {
 		[OFI_RDM_CONN_BYE] = on_bye_early,
 		[OFI_RDM_CONN_FAILED] = on_offer_failed,
 		[OFI_RDM_CONN_DISCONNECTED] = on_offer_failed,
-		[OFI_RDM_CONN_PROBED] = on_probed,
-		[OFI_RDM_CONN_ANSWERED] = on_answered,
+		[OFI_RDM_CONN_PROBED] = ofi_rdm_conn_asked,
+		[OFI_RDM_CONN_ANSWERED] = ofi_rdm_conn_answered,
 		[OFI_RDM_CONN_EVICT] = on_offer_failed,
 		[OFI_RDM_CONN_CLOSE] = on_close,
 	},
 	[OFI_RDM_CONN_UP] = {
 		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request_live,
-		[OFI_RDM_CONN_ALIVE] = ofi_rdm_conn_on_alive,
+		[OFI_RDM_CONN_ALIVE] = on_alive,
 		[OFI_RDM_CONN_FAILED] = on_broken,
 		[OFI_RDM_CONN_DISCONNECTED] = on_broken,
 		[OFI_RDM_CONN_EVICT] = on_evict,
@@ -317,7 +256,7 @@ static const decision table[OFI_RDM_CONN_STATES][OFI_RDM_CONN_EVENTS] = {
 	[OFI_RDM_CONN_DRAINING] = {
 		[OFI_RDM_CONN_WANT] = on_want_soon,
 		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request_live,
-		[OFI_RDM_CONN_ALIVE] = ofi_rdm_conn_on_alive,
+		[OFI_RDM_CONN_ALIVE] = on_alive,
 		[OFI_RDM_CONN_FAILED] = on_broken,
 		[OFI_RDM_CONN_DISCONNECTED] = on_broken,
 		[OFI_RDM_CONN_BYE] = on_bye,
@@ -327,7 +266,7 @@ static const decision table[OFI_RDM_CONN_STATES][OFI_RDM_CONN_EVENTS] = {
 	[OFI_RDM_CONN_PARTING] = {
 		[OFI_RDM_CONN_WANT] = on_want_soon,
 		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request_live,
-		[OFI_RDM_CONN_ALIVE] = ofi_rdm_conn_on_alive,
+		[OFI_RDM_CONN_ALIVE] = on_alive,
 		[OFI_RDM_CONN_FAILED] = on_broken,
 		[OFI_RDM_CONN_DISCONNECTED] = on_broken,
 		[OFI_RDM_CONN_DRAINED] = on_drained,
@@ -336,19 +275,19 @@ static const decision table[OFI_RDM_CONN_STATES][OFI_RDM_CONN_EVENTS] = {
 	[OFI_RDM_CONN_LEAVING] = {
 		[OFI_RDM_CONN_WANT] = on_want_soon,
 		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request_live,
-		[OFI_RDM_CONN_ALIVE] = ofi_rdm_conn_on_alive,
+		[OFI_RDM_CONN_ALIVE] = on_alive,
 		[OFI_RDM_CONN_FAILED] = on_leaving_gone,
 		[OFI_RDM_CONN_DISCONNECTED] = on_leaving_gone,
 		[OFI_RDM_CONN_BYE] = on_bye_both,
-		[OFI_RDM_CONN_AGREED] = on_released,
-		[OFI_RDM_CONN_REFUSED] = on_refused,
+		[OFI_RDM_CONN_AGREED] = ofi_rdm_conn_release,
+		[OFI_RDM_CONN_REFUSED] = ofi_rdm_conn_resume,
 		[OFI_RDM_CONN_CLOSE] = on_close,
 	},
 	[OFI_RDM_CONN_LEFT] = {
 		[OFI_RDM_CONN_WANT] = on_want_soon,
 		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request_left,
-		[OFI_RDM_CONN_FAILED] = on_released,
-		[OFI_RDM_CONN_DISCONNECTED] = on_released,
+		[OFI_RDM_CONN_FAILED] = ofi_rdm_conn_release,
+		[OFI_RDM_CONN_DISCONNECTED] = ofi_rdm_conn_release,
 		[OFI_RDM_CONN_CLOSE] = on_close,
 	},
 };
@@ -356,12 +295,13 @@ static const decision table[OFI_RDM_CONN_STATES][OFI_RDM_CONN_EVENTS] = {
 void ofi_rdm_conn_step(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		       const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
 {
-	decision decide = table[conn->state][input->event];
+	ofi_rdm_conn_decision *decide = table[conn->state][input->event];
 
 	*action = (struct ofi_rdm_conn_action){ 0 };
-	set->cause = input->event;
+	set->input = input;
+	set->action = action;
 	if (decide)
-		decide(set, conn, input, action);
+		decide(set, conn);
 	ofi_rdm_conn_settle(set, conn);
 }
 

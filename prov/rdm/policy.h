@@ -201,12 +201,14 @@ struct ofi_rdm_conn_host {
 
 struct ofi_rdm_conn_set {
 	struct ofi_rdm_conn_params params;
-	uint64_t now;		       /* in ms; the caller sets it before each step */
-	bool behind;		       /* unread replies may be pending: the silence may be ours */
-	enum ofi_rdm_conn_event cause; /* the event being processed */
-	uint32_t connecting;	       /* number of young requests */
-	uint32_t open;		       /* number of connections and attempts */
-	uint32_t strangers;	       /* how many of these are strangers' */
+	uint64_t now; /* in ms; the caller sets it before each step */
+	bool behind;  /* unread replies may be pending: the silence may be ours */
+	/* Valid during a step only. The input is NULL if the step is due to the time. */
+	const struct ofi_rdm_conn_input *input;
+	struct ofi_rdm_conn_action *action;
+	uint32_t connecting; /* number of young requests */
+	uint32_t open;	     /* number of connections and attempts */
+	uint32_t strangers;  /* how many of these are strangers' */
 	/* Number of our last request; sent in requests and replies. */
 	uint32_t serial;
 	uint32_t going;	 /* number of connections that are about to make room */

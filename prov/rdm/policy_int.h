@@ -9,9 +9,8 @@
 
 #include "policy.h"
 
-#define OFI_RDM_CONN_DECISION(name)                                        \
-	void name(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, \
-		  const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+/* Decides what set->input means for the connection, and adds to set->action. */
+typedef void ofi_rdm_conn_decision(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
 
 #define OFI_RDM_CONN_SPARE_MS 20 /* minimum lifetime of a connection */
 
@@ -24,11 +23,10 @@ void ofi_rdm_conn_settle(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn
 bool ofi_rdm_conn_is_open(enum ofi_rdm_conn_state state);
 bool ofi_rdm_conn_has_room(const struct ofi_rdm_conn_set *set);
 /* The first counts a probe and starts waiting for its answer; the second ends the silence. */
-void ofi_rdm_conn_asked(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
-void ofi_rdm_conn_answered(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
+void ofi_rdm_conn_asked(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
+void ofi_rdm_conn_answered(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
 /* Starts connecting because there is something to send. */
-void ofi_rdm_conn_start(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-			struct ofi_rdm_conn_action *action);
+void ofi_rdm_conn_start(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
 /* Ends the attempt. If the connection is still wanted, it is retried after at most `most` ms. */
 void ofi_rdm_conn_retry(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err);
 void ofi_rdm_conn_retry_within(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err,
@@ -43,14 +41,11 @@ void ofi_rdm_conn_retry_offer(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn 
  * soon.
  */
 uint64_t ofi_rdm_conn_busy_most(const struct ofi_rdm_conn_set *set);
-void ofi_rdm_conn_fail(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err,
-		       struct ofi_rdm_conn_action *action);
+void ofi_rdm_conn_fail(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err);
 /* Ends the connection by agreement. */
-void ofi_rdm_conn_release(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-			  struct ofi_rdm_conn_action *action);
+void ofi_rdm_conn_release(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
 /* Resumes a connection that was being drained. */
-void ofi_rdm_conn_resume(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-			 struct ofi_rdm_conn_action *action);
+void ofi_rdm_conn_resume(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
 
 /* Surround each change of the state or of `stranger`, to keep the counts of strangers. */
 void ofi_rdm_conn_stranger_out(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
@@ -58,8 +53,7 @@ void ofi_rdm_conn_stranger_in(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn 
 /* Records that a stranger's connection was used. */
 void ofi_rdm_conn_stranger_used(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
 /* Records that a stranger was refused for lack of room. */
-void ofi_rdm_conn_stranger_refused(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-				   struct ofi_rdm_conn_action *action);
+void ofi_rdm_conn_stranger_refused(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
 /* Returns true if the remaining place is reserved for strangers of another host. */
 bool ofi_rdm_conn_is_held(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn);
 /* Returns the time until which a stranger that was told to disconnect is waited for. */
@@ -78,12 +72,8 @@ struct ofi_rdm_conn *ofi_rdm_conn_half_open(struct ofi_rdm_conn_set *set);
 void ofi_rdm_conn_learn(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 			uint64_t incarnation, uint32_t serial);
 
-OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request);
-OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_expected);
-OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_crossing);
-OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_again);
-OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_live);
-OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_left);
-OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_alive);
+ofi_rdm_conn_decision ofi_rdm_conn_on_request, ofi_rdm_conn_on_request_expected,
+	ofi_rdm_conn_on_request_crossing, ofi_rdm_conn_on_request_again,
+	ofi_rdm_conn_on_request_live, ofi_rdm_conn_on_request_left;
 
 #endif

@@ -7,28 +7,27 @@
 #include "policy_int.h"
 
 #define FRESH_MS 5000 /* a request is at most this late */
-#define ALIVE_MS 200  /* how long a proof that a connection works stays valid */
 
-static void reject_request(struct ofi_rdm_conn_action *action, enum ofi_rdm_cmwire_reason reason)
+static void reject_request(struct ofi_rdm_conn_set *set, enum ofi_rdm_cmwire_reason reason)
 {
-	action->what |= OFI_RDM_CONN_DO_REJECT;
-	action->reason = reason;
+	set->action->what |= OFI_RDM_CONN_DO_REJECT;
+	set->action->reason = reason;
 }
 
 /*
  * Serial numbers are compared only while a late request is possible. Otherwise a stranger's number
  * could lock the peer out for good.
  */
-static bool is_stale(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn,
-		     const struct ofi_rdm_conn_input *input)
+static bool is_stale(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn)
 {
-	if (input->expected && input->expected != set->params.incarnation)
+	if (set->input->expected && set->input->expected != set->params.incarnation)
 		return true;
 	if (set->now >= conn->fresh)
 		return false;
-	if (conn->past && input->incarnation == conn->past)
+	if (conn->past && set->input->incarnation == conn->past)
 		return true;
-	return input->incarnation == conn->sender && (int32_t)(input->serial - conn->serial) <= 0;
+	return set->input->incarnation == conn->sender &&
+	       (int32_t)(set->input->serial - conn->serial) <= 0;
 }
 
 void ofi_rdm_conn_learn(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
@@ -40,89 +39,88 @@ void ofi_rdm_conn_learn(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn 
 	conn->fresh = set->now + FRESH_MS;
 }
 
-static void accept_it(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		      const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+static void accept_it(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	ofi_rdm_conn_mark(set, conn, input->stranger && !conn->wanted);
-	conn->offered = input->incarnation;
-	conn->offered_serial = input->serial;
+	ofi_rdm_conn_mark(set, conn, set->input->stranger && !conn->wanted);
+	conn->offered = set->input->incarnation;
+	conn->offered_serial = set->input->serial;
 	conn->used = set->now;
 	if (!set->params.prove)
-		ofi_rdm_conn_learn(set, conn, input->incarnation, input->serial);
+		ofi_rdm_conn_learn(set, conn, set->input->incarnation, set->input->serial);
 	ofi_rdm_conn_answered(set, conn);
 	set->yield = 0;
 	if (conn->stranger && conn->host == set->held_for)
 		set->held = 0;
 	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_ACCEPTING);
 	conn->proof = set->params.prove ? set->now + set->params.prove : OFI_RDM_DUE_NEVER;
-	action->what |= OFI_RDM_CONN_DO_ACCEPT;
+	set->action->what |= OFI_RDM_CONN_DO_ACCEPT;
 }
 
 /* Reserves the next free connection for the refused peer for a while. */
-static void refuse_for_room(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn_action *action)
+static void refuse_for_room(struct ofi_rdm_conn_set *set)
 {
-	reject_request(action, OFI_RDM_CMWIRE_BUSY);
-	action->what |= OFI_RDM_CONN_DO_EVICT;
+	reject_request(set, OFI_RDM_CMWIRE_BUSY);
+	set->action->what |= OFI_RDM_CONN_DO_EVICT;
 	if (!set->yield)
 		set->yield = set->now + 2 * ofi_rdm_conn_busy_most(set);
 }
 
 /* Keeps some room for known peers. */
-static bool have_enough(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn_input *input)
+static bool have_enough(const struct ofi_rdm_conn_set *set)
 {
-	return input->tight || !ofi_rdm_conn_has_room(set) ||
+	return set->input->tight || !ofi_rdm_conn_has_room(set) ||
 	       (set->params.strangers && set->strangers >= set->params.strangers);
 }
 
-OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request)
+void ofi_rdm_conn_on_request(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	if (is_stale(set, conn, input)) {
-		reject_request(action, OFI_RDM_CMWIRE_STALE);
+	if (is_stale(set, conn)) {
+		reject_request(set, OFI_RDM_CMWIRE_STALE);
 	} else if (!conn->order) {
 		/* An endpoint connects to itself only with its own outstanding request. */
-		reject_request(action, OFI_RDM_CMWIRE_IN_USE);
-	} else if (input->stranger && have_enough(set, input)) {
-		reject_request(action, OFI_RDM_CMWIRE_BUSY);
-		ofi_rdm_conn_stranger_refused(set, conn, action);
-	} else if (input->stranger && ofi_rdm_conn_is_held(set, conn)) {
-		reject_request(action, OFI_RDM_CMWIRE_BUSY);
+		reject_request(set, OFI_RDM_CMWIRE_IN_USE);
+	} else if (set->input->stranger && have_enough(set)) {
+		reject_request(set, OFI_RDM_CMWIRE_BUSY);
+		ofi_rdm_conn_stranger_refused(set, conn);
+	} else if (set->input->stranger && ofi_rdm_conn_is_held(set, conn)) {
+		reject_request(set, OFI_RDM_CMWIRE_BUSY);
 	} else if (!ofi_rdm_conn_has_room(set)) {
-		refuse_for_room(set, action);
+		refuse_for_room(set);
 	} else {
-		accept_it(set, conn, input, action);
+		accept_it(set, conn);
 	}
 }
 
 /* The peer itself has announced its request, so no other request is accepted. */
-OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_expected)
+void ofi_rdm_conn_on_request_expected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	if (conn->expects && input->incarnation != conn->expects)
-		reject_request(action, OFI_RDM_CMWIRE_BUSY);
+	if (conn->expects && set->input->incarnation != conn->expects)
+		reject_request(set, OFI_RDM_CMWIRE_BUSY);
 	else
-		ofi_rdm_conn_on_request(set, conn, input, action);
+		ofi_rdm_conn_on_request(set, conn);
 }
 
-OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_crossing)
+void ofi_rdm_conn_on_request_crossing(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	if (is_stale(set, conn, input)) {
-		reject_request(action, OFI_RDM_CMWIRE_STALE);
+	if (is_stale(set, conn)) {
+		reject_request(set, OFI_RDM_CMWIRE_STALE);
 	} else if (conn->order < 0) {
-		reject_request(action, OFI_RDM_CMWIRE_CROSSING);
+		reject_request(set, OFI_RDM_CMWIRE_CROSSING);
 	} else if (!conn->order) {
 		/* A connection to ourselves: this is its other end. */
-		if (input->incarnation == set->params.incarnation)
-			action->what |= OFI_RDM_CONN_DO_ACCEPT;
+		if (set->input->incarnation == set->params.incarnation)
+			set->action->what |= OFI_RDM_CONN_DO_ACCEPT;
 		else
-			reject_request(action, OFI_RDM_CMWIRE_IN_USE);
+			reject_request(set, OFI_RDM_CMWIRE_IN_USE);
 	} else if (set->params.prove) {
 		/*
 		 * If the request is really the peer's, it comes again once the peer has told us to
 		 * expect it.
 		 */
-		reject_request(action, OFI_RDM_CMWIRE_BUSY);
+		reject_request(set, OFI_RDM_CMWIRE_BUSY);
 	} else {
-		action->what |= OFI_RDM_CONN_DO_ABANDON;
-		accept_it(set, conn, input, action);
+		set->action->what |= OFI_RDM_CONN_DO_ABANDON;
+		accept_it(set, conn);
 	}
 }
 
@@ -131,20 +129,20 @@ OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_crossing)
  * place. An accepted peer has the time of one attempt to complete; if it gives up, the connection
  * manager usually reports that first.
  */
-OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_again)
+void ofi_rdm_conn_on_request_again(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	uint64_t grace = set->params.attempt;
 
 	/* Without this check, unproved requests could hold the place by repeating. */
-	if (!set->params.prove && input->incarnation != conn->offered)
+	if (!set->params.prove && set->input->incarnation != conn->offered)
 		grace *= 3;
-	if (is_stale(set, conn, input)) {
-		reject_request(action, OFI_RDM_CMWIRE_STALE);
+	if (is_stale(set, conn)) {
+		reject_request(set, OFI_RDM_CMWIRE_STALE);
 	} else if (!conn->order || set->now - conn->since < grace) {
-		reject_request(action, OFI_RDM_CMWIRE_BUSY);
+		reject_request(set, OFI_RDM_CMWIRE_BUSY);
 	} else {
-		action->what |= OFI_RDM_CONN_DO_ABANDON;
-		accept_it(set, conn, input, action);
+		set->action->what |= OFI_RDM_CONN_DO_ABANDON;
+		accept_it(set, conn);
 	}
 }
 
@@ -153,37 +151,30 @@ OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_again)
  * end: if it answers, the connection stays; if not, the connection fails and the sender of the
  * request gets its place.
  */
-OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_live)
+void ofi_rdm_conn_on_request_live(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	if (is_stale(set, conn, input)) {
-		reject_request(action, OFI_RDM_CMWIRE_STALE);
+	if (is_stale(set, conn)) {
+		reject_request(set, OFI_RDM_CMWIRE_STALE);
 	} else if (!conn->order || set->now < conn->alive) {
-		reject_request(action, OFI_RDM_CMWIRE_IN_USE);
+		reject_request(set, OFI_RDM_CMWIRE_IN_USE);
 	} else {
-		reject_request(action, OFI_RDM_CMWIRE_BUSY);
-		action->what |= OFI_RDM_CONN_DO_ASK;
+		reject_request(set, OFI_RDM_CMWIRE_BUSY);
+		set->action->what |= OFI_RDM_CONN_DO_ASK;
 	}
-}
-
-OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_alive)
-{
-	(void)input;
-	(void)action;
-	conn->alive = set->now + ALIVE_MS;
 }
 
 /*
  * The connection ended by agreement, but we have not been told yet. Nothing was sent after BYE.
  * Another incarnation must wait until it has ended.
  */
-OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_left)
+void ofi_rdm_conn_on_request_left(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	if (is_stale(set, conn, input)) {
-		reject_request(action, OFI_RDM_CMWIRE_STALE);
-	} else if (input->incarnation != conn->known) {
-		reject_request(action, OFI_RDM_CMWIRE_BUSY);
+	if (is_stale(set, conn)) {
+		reject_request(set, OFI_RDM_CMWIRE_STALE);
+	} else if (set->input->incarnation != conn->known) {
+		reject_request(set, OFI_RDM_CMWIRE_BUSY);
 	} else {
-		action->what |= OFI_RDM_CONN_DO_RELEASE;
-		accept_it(set, conn, input, action);
+		set->action->what |= OFI_RDM_CONN_DO_RELEASE;
+		accept_it(set, conn);
 	}
 }

@@ -46,8 +46,7 @@ void ofi_rdm_conn_stranger_used(struct ofi_rdm_conn_set *set, struct ofi_rdm_con
 }
 
 /* Reserves the next free connection for the refused host that has the fewest. */
-void ofi_rdm_conn_stranger_refused(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-				   struct ofi_rdm_conn_action *action)
+void ofi_rdm_conn_stranger_refused(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	struct ofi_rdm_conn_host *host = host_of(set, conn);
 
@@ -58,7 +57,7 @@ void ofi_rdm_conn_stranger_refused(struct ofi_rdm_conn_set *set, struct ofi_rdm_
 	if (set->now < host->asked)
 		return;
 	host->asked = set->now + ROOM_MS;
-	action->make_room = true;
+	set->action->make_room = true;
 }
 
 bool ofi_rdm_conn_is_held(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn)

@@ -83,10 +83,10 @@ void ofi_rdm_conn_enter(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	conn->timer = set->now + conn_patience(set, conn);
 	conn->agreed = false;
 	if (set->params.entered && state != old)
-		set->params.entered(conn, old, set->cause);
+		set->params.entered(conn, old, set->input ? set->input->event : OFI_RDM_CONN_TIME);
 }
 
-void ofi_rdm_conn_answered(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
+void ofi_rdm_conn_answered(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	conn->deadline = set->now + set->params.give_up;
 	conn->probe = set->now + set->params.give_up / 2;
@@ -109,7 +109,7 @@ static void wait_for_answer(const struct ofi_rdm_conn_set *set, struct ofi_rdm_c
 		conn->deadline = conn->probe;
 }
 
-void ofi_rdm_conn_asked(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
+void ofi_rdm_conn_asked(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	conn->probes++;
 	wait_for_answer(set, conn);
@@ -145,13 +145,12 @@ static bool must_yield(const struct ofi_rdm_conn_set *set)
 }
 
 /* Sends a request if that is possible now and no other peer has waited longer. */
-static void try_connect(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-			struct ofi_rdm_conn_action *action)
+static void try_connect(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	const struct ofi_rdm_conn *first = TAILQ_FIRST(&set->ready);
 
 	if (!ofi_rdm_conn_has_room(set)) {
-		action->what |= OFI_RDM_CONN_DO_EVICT;
+		set->action->what |= OFI_RDM_CONN_DO_EVICT;
 		return;
 	}
 	if (set->connecting >= set->params.window || must_yield(set) || (first && first != conn))
@@ -164,21 +163,19 @@ static void try_connect(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	if (conn->probe < conn->deadline - set->params.give_up / 2)
 		conn->probe = conn->deadline - set->params.give_up / 2;
 	set->serial++;
-	action->what |= OFI_RDM_CONN_DO_CONNECT;
+	set->action->what |= OFI_RDM_CONN_DO_CONNECT;
 }
 
-void ofi_rdm_conn_fail(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err,
-		       struct ofi_rdm_conn_action *action)
+void ofi_rdm_conn_fail(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err)
 {
 	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_IDLE);
 	conn->wanted = false;
 	conn->attempts = 0;
-	action->what |= OFI_RDM_CONN_DO_FAIL;
-	action->err = err;
+	set->action->what |= OFI_RDM_CONN_DO_FAIL;
+	set->action->err = err;
 }
 
-void ofi_rdm_conn_start(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-			struct ofi_rdm_conn_action *action)
+void ofi_rdm_conn_start(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	ofi_rdm_conn_mark(set, conn, false);
 	conn->wanted = true;
@@ -187,7 +184,7 @@ void ofi_rdm_conn_start(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	conn->err = FI_ETIMEDOUT;
 	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_WAITING);
 	conn->timer = set->now;
-	try_connect(set, conn, action);
+	try_connect(set, conn);
 }
 
 void ofi_rdm_conn_retry_within(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err,
@@ -234,15 +231,14 @@ static uint64_t drain_time(const struct ofi_rdm_conn_set *set, const struct ofi_
 }
 
 /* Resumes the connection. Queued operations get as much time as they were held. */
-void ofi_rdm_conn_resume(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-			 struct ofi_rdm_conn_action *action)
+void ofi_rdm_conn_resume(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_UP);
 	conn->wanted = false;
 	conn->used = set->now;
 	conn->spared = set->now + drain_time(set, conn);
 	conn->drains++;
-	action->what |= OFI_RDM_CONN_DO_RESUME;
+	set->action->what |= OFI_RDM_CONN_DO_RESUME;
 }
 
 static uint64_t earlier_of(uint64_t a, uint64_t b)
@@ -298,8 +294,7 @@ void ofi_rdm_conn_settle(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn
  * time, even if the clock has advanced because we did not run: such silence is ours, not the
  * peer's.
  */
-static void conn_age(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		     struct ofi_rdm_conn_action *action)
+static void conn_age(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	if (conn->state == OFI_RDM_CONN_EXPECTING && set->now >= conn->timer) {
 		ofi_rdm_conn_retry(set, conn, FI_ETIMEDOUT);
@@ -313,92 +308,87 @@ static void conn_age(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	if (set->now < conn->probe)
 		return;
 	wait_for_answer(set, conn);
-	action->what |= OFI_RDM_CONN_DO_PROBE;
+	set->action->what |= OFI_RDM_CONN_DO_PROBE;
 }
 
 /* Cuts a stranger that does not disconnect although its place is wanted. */
-static void conn_cut(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		     struct ofi_rdm_conn_action *action)
+static void conn_cut(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_IDLE);
-	action->what |= OFI_RDM_CONN_DO_TEARDOWN;
-	action->err = FI_ECONNRESET;
+	set->action->what |= OFI_RDM_CONN_DO_TEARDOWN;
+	set->action->err = FI_ECONNRESET;
 }
 
-static void conn_look(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		      struct ofi_rdm_conn_action *action)
+static void conn_look(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	if (set->now < conn->since + drain_time(set, conn)) {
 		conn->timer = set->now + LOOK_MS;
-		action->what |= OFI_RDM_CONN_DO_LOOK;
+		set->action->what |= OFI_RDM_CONN_DO_LOOK;
 		return;
 	}
 	if (ofi_rdm_conn_stranger_overdue(set, conn)) {
-		conn_cut(set, conn, action);
+		conn_cut(set, conn);
 		return;
 	}
 	if (conn->state == OFI_RDM_CONN_PARTING)
-		action->what |= OFI_RDM_CONN_DO_REFUSE;
-	ofi_rdm_conn_resume(set, conn, action);
+		set->action->what |= OFI_RDM_CONN_DO_REFUSE;
+	ofi_rdm_conn_resume(set, conn);
 }
 
 /* The allowed silence is over. */
-static void conn_expire(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-			struct ofi_rdm_conn_action *action)
+static void conn_expire(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	if (ofi_rdm_conn_is_open(conn->state))
-		action->what |= OFI_RDM_CONN_DO_ABANDON;
+		set->action->what |= OFI_RDM_CONN_DO_ABANDON;
 	if (ofi_rdm_conn_is_out(conn))
 		conn->err = FI_ETIMEDOUT;
 	if (conn->wanted)
-		ofi_rdm_conn_fail(set, conn, conn->err, action);
+		ofi_rdm_conn_fail(set, conn, conn->err);
 	else
 		ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_IDLE);
 }
 
 /* Its host may answer forever. If operations are queued we connect ourselves, or they fail. */
-static void policy_time_drop(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-			     struct ofi_rdm_conn_action *action)
+static void policy_time_drop(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	action->what |= OFI_RDM_CONN_DO_ABANDON;
+	set->action->what |= OFI_RDM_CONN_DO_ABANDON;
 	ofi_rdm_conn_retry_offer(set, conn, FI_EKEYREJECTED);
 }
 
 /* Handles the expired timer of a connection. */
-static void conn_pass(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		      struct ofi_rdm_conn_action *action)
+static void conn_pass(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	bool silent = set->now >= conn->deadline;
 
 	switch (conn->state) {
 	case OFI_RDM_CONN_DRAINING:
 	case OFI_RDM_CONN_PARTING:
-		conn_look(set, conn, action);
+		conn_look(set, conn);
 		break;
 	case OFI_RDM_CONN_LEAVING:
 		/* The peer may be stopped; another connection must make room. */
 		set->going -= conn->going;
 		conn->going = false;
 		if (set->now >= ofi_rdm_conn_stranger_gone_at(set, conn))
-			conn_cut(set, conn, action);
+			conn_cut(set, conn);
 		break;
 	case OFI_RDM_CONN_LEFT:
-		ofi_rdm_conn_release(set, conn, action);
+		ofi_rdm_conn_release(set, conn);
 		break;
 	case OFI_RDM_CONN_WAITING:
 		/*
 		 * An attempt that was due earlier is late because we did not run: it is made now.
 		 */
 		if (silent && conn->timer >= conn->deadline)
-			conn_expire(set, conn, action);
+			conn_expire(set, conn);
 		break;
 	default:
 		if (conn->state == OFI_RDM_CONN_ACCEPTING && set->now >= conn->proof)
-			policy_time_drop(set, conn, action);
+			policy_time_drop(set, conn);
 		else if (silent && conn->probes >= probes_enough(set))
-			conn_expire(set, conn, action);
+			conn_expire(set, conn);
 		else
-			conn_age(set, conn, action);
+			conn_age(set, conn);
 		break;
 	}
 }
@@ -415,10 +405,11 @@ struct ofi_rdm_conn *ofi_rdm_conn_poll(struct ofi_rdm_conn_set *set,
 	struct ofi_rdm_conn *conn;
 
 	*action = (struct ofi_rdm_conn_action){ 0 };
-	set->cause = OFI_RDM_CONN_TIME;
+	set->input = NULL;
+	set->action = action;
 	while ((due = ofi_rdm_due_first(&set->due)) && due->at <= set->now) {
 		conn = conn_of(due);
-		conn_pass(set, conn, action);
+		conn_pass(set, conn);
 		ofi_rdm_conn_settle(set, conn);
 		if (action->what)
 			return conn;
@@ -426,7 +417,7 @@ struct ofi_rdm_conn *ofi_rdm_conn_poll(struct ofi_rdm_conn_set *set,
 	conn = TAILQ_FIRST(&set->ready);
 	if (!conn)
 		return NULL;
-	try_connect(set, conn, action);
+	try_connect(set, conn);
 	ofi_rdm_conn_settle(set, conn);
 	/* Reporting EVICT once per poll is enough; it is not progress. */
 	return action->what & ~(uint32_t)OFI_RDM_CONN_DO_EVICT ? conn : NULL;
