@@ -8,7 +8,6 @@
 #include "prov/base/ep.h"
 #include "calls.h"
 #include "ep.h"
-#include "no_calls.h"
 #include "prov/base/refuse.h"
 
 static struct ofi_rdm_fid *alias_of(struct fid *fid)
@@ -100,7 +99,7 @@ int ofi_rdm_alias_open(struct ofi_rdm_ep *ep, uint64_t tx_op_flags, uint64_t rx_
 			 .ops = ofi_ops(&fid_ops) },
 		.ops = ep->fid.ops,
 		.cm = ep->fid.cm,
-		.msg = ofi_ops(caps & FI_MSG ? ofi_rdm_msg_ops(ep) : &ofi_no_msg_ops),
+		.msg = ofi_ops(caps & FI_MSG ? ofi_rdm_calls.msg : &ofi_no_msg_ops),
 		.tagged = ofi_ops(caps & FI_TAGGED ? ofi_rdm_calls.tagged : &ofi_no_tagged_ops),
 		.rma = ofi_ops(caps & FI_RMA ? ofi_rdm_calls.rma : &ofi_no_rma_ops),
 		.atomic = ofi_ops(caps & FI_ATOMIC ? &ofi_rdm_atomic_ops : &ofi_no_atomic_ops),

@@ -39,12 +39,12 @@ static uint64_t recv_flags(struct fid_ep *fid, bool tagged)
 
 /* Messages. */
 
-static inline ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
-			       fi_addr_t addr, uint64_t tag, void *context, bool tagged,
-			       uint64_t flags)
+static inline ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len, void **desc,
+			       uint64_t data, fi_addr_t addr, uint64_t tag, void *context,
+			       bool tagged, uint64_t flags)
 {
 	const struct iovec iov = { (void *)(uintptr_t)buf, len };
-	const struct fi_msg_tagged msg = { &iov, NULL, 1, addr, tag, 0, context, data };
+	const struct fi_msg_tagged msg = { &iov, desc, 1, addr, tag, 0, context, data };
 
 	return ofi_rdm_send_work(ofi_rdm_self(fid), &msg, flags, tagged, 0, false);
 }
@@ -52,20 +52,19 @@ static inline ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len, 
 OFI_OUTLINE ssize_t ofi_rdm_send_one(struct fid_ep *fid, const void *buf, size_t len,
 				     fi_addr_t addr, uint64_t tag, void *context, bool tagged)
 {
-	return send_one(fid, buf, len, 0, addr, tag, context, tagged, send_flags(fid));
+	return send_one(fid, buf, len, NULL, 0, addr, tag, context, tagged, send_flags(fid));
 }
 
 OFI_OUTLINE ssize_t ofi_rdm_inject_one(struct fid_ep *fid, const void *buf, size_t len,
 				       fi_addr_t addr, uint64_t tag, bool tagged)
 {
-	return send_one(fid, buf, len, 0, addr, tag, NULL, tagged, FI_INJECT);
+	return send_one(fid, buf, len, NULL, 0, addr, tag, NULL, tagged, FI_INJECT);
 }
 
 static ssize_t calls_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			  fi_addr_t addr, void *context)
 {
-	(void)desc;
-	return ofi_rdm_send_one(fid, buf, len, addr, 0, context, false);
+	return send_one(fid, buf, len, &desc, 0, addr, 0, context, false, send_flags(fid));
 }
 
 ssize_t ofi_rdm_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
@@ -92,8 +91,7 @@ ssize_t ofi_rdm_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t f
 ssize_t ofi_rdm_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data,
 			 fi_addr_t addr, void *context)
 {
-	(void)desc;
-	return send_one(fid, buf, len, data, addr, 0, context, false,
+	return send_one(fid, buf, len, &desc, data, addr, 0, context, false,
 			send_flags(fid) | FI_REMOTE_CQ_DATA);
 }
 
@@ -105,14 +103,13 @@ static ssize_t calls_inject(struct fid_ep *fid, const void *buf, size_t len, fi_
 ssize_t ofi_rdm_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
 			   fi_addr_t addr)
 {
-	return send_one(fid, buf, len, data, addr, 0, NULL, false, DATA);
+	return send_one(fid, buf, len, NULL, data, addr, 0, NULL, false, DATA);
 }
 
 static ssize_t calls_tsend(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			   fi_addr_t addr, uint64_t tag, void *context)
 {
-	(void)desc;
-	return ofi_rdm_send_one(fid, buf, len, addr, tag, context, true);
+	return send_one(fid, buf, len, &desc, 0, addr, tag, context, true, send_flags(fid));
 }
 
 ssize_t ofi_rdm_tsendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
@@ -135,8 +132,7 @@ ssize_t ofi_rdm_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, ui
 ssize_t ofi_rdm_tsenddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			  uint64_t data, fi_addr_t addr, uint64_t tag, void *context)
 {
-	(void)desc;
-	return send_one(fid, buf, len, data, addr, tag, context, true,
+	return send_one(fid, buf, len, &desc, data, addr, tag, context, true,
 			send_flags(fid) | FI_REMOTE_CQ_DATA);
 }
 
@@ -149,7 +145,7 @@ static ssize_t calls_tinject(struct fid_ep *fid, const void *buf, size_t len, fi
 ssize_t ofi_rdm_tinjectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
 			    fi_addr_t addr, uint64_t tag)
 {
-	return send_one(fid, buf, len, data, addr, tag, NULL, true, DATA);
+	return send_one(fid, buf, len, NULL, data, addr, tag, NULL, true, DATA);
 }
 
 /* Receives. */

@@ -320,7 +320,7 @@ static int set_hmem_option(struct ofi_rdm_ep *ep, const struct fid *fid, int nam
 		return ret;
 	ep->hmem_options = to;
 	if (changes)
-		ofi_rdm_set_calls(ep);
+		ep->hmem = ep->proto.config.device = !to.no_calls;
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "fence.h"
 #include "lock.h"
 #include "msg.h"
+#include "no_calls.h"
 #include "order.h"
 #include "peer.h"
 #include "stats.h"
@@ -109,7 +110,9 @@ static inline ssize_t msg_check(struct ofi_rdm_ep *ep, const struct fi_msg_tagge
 	if (ofi_unlikely(flags & ~TX_FLAGS))
 		return -FI_EBADFLAGS;
 	ret = total_of(ep, msg, flags, total);
-	return ret || ep->enabled & OFI_RDM_TX ? ret : ofi_rdm_not_enabled(ep);
+	if (ret || !(ep->enabled & OFI_RDM_TX))
+		return ret ? ret : ofi_rdm_not_enabled(ep);
+	return ofi_rdm_check_copy(ep, "fi_send", msg->desc, msg->iov_count);
 }
 
 /* Queues a message. The caller holds the lock. */

@@ -7,15 +7,19 @@
 
 /* Returns 0 if the option may be set to false by this fid, or logs and returns -FI_E*. */
 int ofi_rdm_may_stop_calls(const struct ofi_rdm_ep *ep, const struct fid *fid);
-/* Makes the endpoint do what the option says. */
-void ofi_rdm_set_calls(struct ofi_rdm_ep *ep);
-/* Returns the table of messages of an endpoint with FI_HMEM. */
-const struct fi_ops_msg *ofi_rdm_msg_ops(const struct ofi_rdm_ep *ep);
+/* Returns 0 if no descriptor is that of device memory, or logs and returns -FI_EOPNOTSUPP. */
+int ofi_rdm_check_host(const struct ofi_rdm_ep *ep, const char *call, void *const *desc,
+		       size_t count);
+
 /*
  * Returns 0 if the endpoint may copy memory with these descriptors, or logs and returns
  * -FI_EOPNOTSUPP.
  */
-int ofi_rdm_check_copy(const struct ofi_rdm_ep *ep, const char *call, void *const *desc,
-		       size_t count);
+static inline int ofi_rdm_check_copy(const struct ofi_rdm_ep *ep, const char *call,
+				     void *const *desc, size_t count)
+{
+	return ofi_likely(!ep->hmem_options.no_calls) ? 0
+						      : ofi_rdm_check_host(ep, call, desc, count);
+}
 
 #endif

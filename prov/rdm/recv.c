@@ -10,6 +10,7 @@
 #include "calls.h"
 #include "complete.h"
 #include "msg.h"
+#include "no_calls.h"
 #include "srx.h"
 #include "work.h"
 
@@ -101,7 +102,9 @@ static inline ssize_t recv_check(const struct ofi_rdm_ep *ep, const struct fi_ms
 	if (is_bad(msg->msg_iov, msg->iov_count) ||
 	    ((flags & FI_MULTI_RECV) && msg->iov_count != 1))
 		return -FI_EINVAL;
-	return ep->receives ? 0 : not_receiving(ep);
+	if (!ep->receives)
+		return not_receiving(ep);
+	return ofi_rdm_check_copy(ep, "fi_recv", msg->desc, msg->iov_count);
 }
 
 /* Deferred work completes once, so it takes only one message. */
