@@ -2,7 +2,6 @@
 /* Binding objects to reliable-datagram endpoints. */
 #include "prov/base/refuse.h"
 #include <rdma/fi_errno.h>
-#include <rdma/providers/fi_log.h>
 #include "prov/base/ep.h"
 #include "av.h"
 #include "proto_ops.h"
@@ -17,9 +16,8 @@
 
 static int bind_refuse(const struct ofi_rdm_ep *ep, const char *what)
 {
-	FI_WARN(ep->domain->prov, FI_LOG_EP_CTRL, "fi_ep_bind: the %s belongs to another domain\n",
-		what);
-	return -FI_EINVAL;
+	return ofi_refuse(ep->domain->prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+			  "fi_ep_bind: the %s belongs to another domain\n", what);
 }
 
 static int bind_cq(struct ofi_rdm_ep *ep, struct ofi_rdm_cq *cq, uint64_t flags)
@@ -73,9 +71,9 @@ static int check_cntr_flags(const struct ofi_rdm_ep *ep, uint64_t flags)
 					flags);
 	if (!(flags & remote) || ep->info->caps & FI_RMA_EVENT)
 		return 0;
-	FI_WARN(ep->domain->prov, FI_LOG_EP_CTRL,
+	return ofi_refuse(
+		ep->domain->prov, FI_LOG_EP_CTRL, -FI_EOPNOTSUPP,
 		"fi_ep_bind: a counter with FI_REMOTE_READ or FI_REMOTE_WRITE: the endpoint was opened without FI_RMA_EVENT; request it in the hints of fi_getinfo\n");
-	return -FI_EOPNOTSUPP;
 }
 
 static int set_cntr(struct ofi_rdm_ep *ep, struct ofi_cntr *cntr, uint64_t flags)
@@ -190,11 +188,10 @@ int ofi_rdm_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 	if (!bfid)
 		return ofi_refuse_null(ep->domain->prov, FI_LOG_EP_CTRL, "fi_ep_bind", "bfid");
-	if (ep->enabled && bfid->fclass != FI_CLASS_CNTR && bfid->fclass != FI_CLASS_STX_CTX) {
-		FI_WARN(ep->domain->prov, FI_LOG_EP_CTRL,
+	if (ep->enabled && bfid->fclass != FI_CLASS_CNTR && bfid->fclass != FI_CLASS_STX_CTX)
+		return ofi_refuse(
+			ep->domain->prov, FI_LOG_EP_CTRL, -FI_EOPBADSTATE,
 			"fi_ep_bind: the endpoint is enabled and takes only counters and a shared transmit context now; bind anything else before fi_enable\n");
-		return -FI_EOPBADSTATE;
-	}
 	switch (bfid->fclass) {
 	case FI_CLASS_CQ:
 		return bind_cq(ep, (struct ofi_rdm_cq *)bfid, flags);
@@ -211,10 +208,10 @@ int ofi_rdm_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	case FI_CLASS_SRX_CTX:
 		return ofi_rdm_srx_bind(ep, bfid, flags);
 	default:
-		FI_WARN(ep->domain->prov, FI_LOG_EP_CTRL,
+		return ofi_refuse(
+			ep->domain->prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 			"fi_ep_bind: object of class %zu; a reliable-datagram endpoint takes an address vector, queues, counters and shared contexts\n",
 			bfid->fclass);
-		return -FI_EINVAL;
 	}
 }
 

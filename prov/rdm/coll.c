@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "prov/base/coll.h"
 #include <rdma/fi_errno.h>
-#include <rdma/providers/fi_log.h>
+#include "prov/base/refuse.h"
 #include "proto_ops.h"
 #include "coll.h"
 #include "lock.h"
@@ -443,10 +443,10 @@ int ofi_rdm_coll_busy(const struct ofi_rdm_ep *ep)
 {
 	if (!ep->coll || !ofi_ref_busy(&ep->coll->groups))
 		return 0;
-	FI_WARN(ep->domain->prov, FI_LOG_EP_CTRL,
+	return ofi_refuse(
+		ep->domain->prov, FI_LOG_EP_CTRL, -FI_EBUSY,
 		"fi_close: endpoint %p is a member of collective groups; close the groups from fi_join_collective first\n",
 		(const void *)ep);
-	return -FI_EBUSY;
 }
 
 void ofi_rdm_coll_fini(struct ofi_rdm_ep *ep)

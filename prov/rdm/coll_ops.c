@@ -4,7 +4,6 @@
 #include "prov/base/coll.h"
 #include "prov/base/ops.h"
 #include <rdma/fi_errno.h>
-#include <rdma/providers/fi_log.h>
 #include "av.h"
 #include "coll.h"
 #include "cq.h"
@@ -177,8 +176,7 @@ int ofi_rdm_coll_name(void *arg, fi_addr_t fi_addr, void *name, size_t *len)
 
 static int coll_ops_refuse(const struct ofi_rdm_ep *ep, int err, const char *why)
 {
-	FI_WARN(ep->domain->prov, FI_LOG_EP_CTRL, "fi_join: %s\n", why);
-	return err;
+	return ofi_refuse(ep->domain->prov, FI_LOG_EP_CTRL, err, "fi_join: %s\n", why);
 }
 
 /*

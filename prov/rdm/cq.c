@@ -7,7 +7,6 @@
 #include "prov/base/ops.h"
 #include "prov/base/refuse.h"
 #include <rdma/fi_errno.h>
-#include <rdma/providers/fi_log.h>
 #include "domain_progress.h"
 #include "cq.h"
 #include "complete.h"
@@ -155,12 +154,11 @@ static int cq_close(struct fid *fid)
 
 	if (ofi_ref_inherited(&cq->domain->ref))
 		return 0;
-	if (ret) {
-		FI_WARN(cq->domain->prov, FI_LOG_CQ,
+	if (ret)
+		return ofi_refuse(
+			cq->domain->prov, FI_LOG_CQ, ret,
 			"fi_close: completion queue %p is still bound; close its endpoints first\n",
 			(void *)cq);
-		return ret;
-	}
 	ofi_ref_put(&cq->domain->ref);
 	cq_free(cq);
 	return 0;

@@ -10,7 +10,6 @@
 #include <rdma/fi_cm.h>
 #include "prov/base/refuse.h"
 #include <rdma/fi_errno.h>
-#include <rdma/providers/fi_log.h>
 #include "alias.h"
 #include "attach.h"
 #include "domain_progress.h"
@@ -41,31 +40,23 @@ static int ep_missing(const struct ofi_rdm_ep *ep, uint8_t halves)
 	uint64_t caps = ep->info->caps & ~((halves & OFI_RDM_TX ? 0 : FI_SEND) |
 					   (halves & OFI_RDM_RX ? 0 : FI_RECV));
 
-	if (!ep->av) {
-		FI_WARN(ep->domain->prov, FI_LOG_EP_CTRL,
-			"fi_enable: no address vector is bound\n");
-		return -FI_ENOAV;
-	}
-	if (!ep->stx && ep->info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT) {
-		FI_WARN(ep->domain->prov, FI_LOG_EP_CTRL,
+	if (!ep->av)
+		return ofi_refuse(ep->domain->prov, FI_LOG_EP_CTRL, -FI_ENOAV,
+				  "fi_enable: no address vector is bound\n");
+	if (!ep->stx && ep->info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT)
+		return ofi_refuse(
+			ep->domain->prov, FI_LOG_EP_CTRL, -FI_EOPBADSTATE,
 			"fi_enable: tx_ctx_cnt is FI_SHARED_CONTEXT and no shared transmit context is bound\n");
-		return -FI_EOPBADSTATE;
-	}
-	if (!ep->srx && ep->info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT) {
-		FI_WARN(ep->domain->prov, FI_LOG_EP_CTRL,
+	if (!ep->srx && ep->info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT)
+		return ofi_refuse(
+			ep->domain->prov, FI_LOG_EP_CTRL, -FI_EOPBADSTATE,
 			"fi_enable: rx_ctx_cnt is FI_SHARED_CONTEXT and no shared receive context is bound\n");
-		return -FI_EOPBADSTATE;
-	}
-	if (!ep->tx_cq && (caps & FI_SEND) && !ep->cntrs[OFI_RDM_SEND]) {
-		FI_WARN(ep->domain->prov, FI_LOG_EP_CTRL,
-			"fi_enable: no completion queue is bound with FI_TRANSMIT\n");
-		return -FI_ENOCQ;
-	}
-	if (!ep->rx_cq && (caps & FI_RECV) && !ep->cntrs[OFI_RDM_RECV]) {
-		FI_WARN(ep->domain->prov, FI_LOG_EP_CTRL,
-			"fi_enable: no completion queue is bound with FI_RECV\n");
-		return -FI_ENOCQ;
-	}
+	if (!ep->tx_cq && (caps & FI_SEND) && !ep->cntrs[OFI_RDM_SEND])
+		return ofi_refuse(ep->domain->prov, FI_LOG_EP_CTRL, -FI_ENOCQ,
+				  "fi_enable: no completion queue is bound with FI_TRANSMIT\n");
+	if (!ep->rx_cq && (caps & FI_RECV) && !ep->cntrs[OFI_RDM_RECV])
+		return ofi_refuse(ep->domain->prov, FI_LOG_EP_CTRL, -FI_ENOCQ,
+				  "fi_enable: no completion queue is bound with FI_RECV\n");
 	return 0;
 }
 
@@ -509,9 +500,9 @@ int ofi_rdm_ep_check(const struct ofi_domain *domain, const struct fi_info *info
 				       "ep, info or one of its attributes");
 	if (info->ep_attr->type == FI_EP_RDM)
 		return 0;
-	FI_WARN(domain->prov, FI_LOG_EP_CTRL,
-		"fi_endpoint: type %d; this domain offers FI_EP_RDM\n", info->ep_attr->type);
-	return -FI_EINVAL;
+	return ofi_refuse(domain->prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+			  "fi_endpoint: type %d; this domain offers FI_EP_RDM\n",
+			  info->ep_attr->type);
 }
 
 int ofi_rdm_ep_open(struct ofi_rdm_ep *ep, struct ofi_domain *domain, const struct fi_info *info,

@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
-#include <rdma/providers/fi_log.h>
 #include "prov/base/ep.h"
 #include "prov/base/ops.h"
 #include "prov/base/refuse.h"
@@ -174,12 +173,12 @@ static int srx_check_attr(const struct ofi_domain *domain, const struct fi_rx_at
 	if (!(attr->caps & ~limit->caps) && attr->size <= limit->size &&
 	    attr->iov_limit <= limit->iov_limit)
 		return 0;
-	FI_WARN(domain->prov, FI_LOG_EP_CTRL,
+	return ofi_refuse(
+		domain->prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 		"fi_srx_context: caps 0x%llx, size %zu, iov_limit %zu; %s allows 0x%llx, %zu and %zu\n",
 		(unsigned long long)attr->caps, attr->size, attr->iov_limit,
 		domain->info->domain_attr->name, (unsigned long long)limit->caps, limit->size,
 		limit->iov_limit);
-	return -FI_EINVAL;
 }
 
 static void srx_set_tables(struct ofi_rdm_ep *srx, void *context)

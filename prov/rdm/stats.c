@@ -6,7 +6,7 @@
 #include <ofi/addr.h>
 #include "prov/base/ops.h"
 #include <rdma/fi_errno.h>
-#include <rdma/providers/fi_log.h>
+#include "prov/base/refuse.h"
 #include <rdma/providers/fi_prov.h>
 #include "ep.h"
 
@@ -33,12 +33,11 @@ static ssize_t stats_read(struct fid *fid, struct fi_stats_item *items, size_t c
 
 	if (!fid || (count && !items))
 		return -FI_EINVAL;
-	if (!ofi_rdm_is_ep(fid)) {
-		FI_WARN(&engine, FI_LOG_EP_CTRL,
+	if (!ofi_rdm_is_ep(fid))
+		return ofi_refuse(
+			&engine, FI_LOG_EP_CTRL, -FI_EINVAL,
 			"fi_ops_stats: read: object of class %zu; these operations belong to reliable-datagram endpoints\n",
 			fid->fclass);
-		return -FI_EINVAL;
-	}
 	ep = ofi_rdm_self((struct fid_ep *)fid);
 	if (!ep->stats.fclass)
 		return -FI_EOPBADSTATE;
