@@ -62,22 +62,15 @@ void ofi_rdm_proto_owe(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_ite
 	STAILQ_INSERT_TAIL(&peer->flow.control, &item->node, link);
 }
 
-static int send_short(struct ofi_rdm_proto_in *in, enum ofi_rdm_wire_type type)
+int ofi_rdm_proto_in_reply(struct ofi_rdm_proto_in *in, enum ofi_rdm_wire_type type)
 {
-	const struct ofi_rdm_wire_packet packet = { .type = type, .id = in->packet.id };
-
-	return ofi_rdm_proto_control(in->peer, &packet, NULL);
-}
-
-static int send_fin(struct ofi_rdm_proto_in *in)
-{
-	const struct ofi_rdm_wire_packet fin = {
-		.type = OFI_RDM_WIRE_FIN,
+	const struct ofi_rdm_wire_packet packet = {
+		.type = type,
 		.id = in->packet.id,
 		.status = (uint32_t)in->err,
 	};
 
-	return ofi_rdm_proto_control(in->peer, &fin, NULL);
+	return ofi_rdm_proto_control(in->peer, &packet, NULL);
 }
 
 static int send_owed(struct ofi_rdm_proto_item *item)
@@ -88,13 +81,13 @@ static int send_owed(struct ofi_rdm_proto_item *item)
 		return ofi_rdm_proto_rndv_send_fin((struct ofi_rdm_proto_out *)item);
 	switch (item->owes) {
 	case OFI_RDM_PROTO_OWES_ACK:
-		return send_short(ofi_rdm_proto_in_of(item), OFI_RDM_WIRE_ACK);
+		return ofi_rdm_proto_in_reply(ofi_rdm_proto_in_of(item), OFI_RDM_WIRE_ACK);
 	case OFI_RDM_PROTO_OWES_SEG_REQ:
-		return send_short(ofi_rdm_proto_in_of(item), OFI_RDM_WIRE_SEG_REQ);
+		return ofi_rdm_proto_in_reply(ofi_rdm_proto_in_of(item), OFI_RDM_WIRE_SEG_REQ);
 	case OFI_RDM_PROTO_OWES_CTS:
 		return ofi_rdm_proto_rndv_send_cts(ofi_rdm_proto_in_of(item));
 	default:
-		return send_fin(ofi_rdm_proto_in_of(item));
+		return ofi_rdm_proto_in_reply(ofi_rdm_proto_in_of(item), OFI_RDM_WIRE_FIN);
 	}
 }
 
@@ -127,6 +120,20 @@ static bool send_stop_or_go(struct ofi_rdm_proto_peer *peer)
 	return true;
 }
 
+/* Dequeues the first item, whose packet is sent or owed no more. */
+static void owed_done(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_item *item)
+{
+	STAILQ_REMOVE_HEAD(&peer->flow.control, link);
+	item->owes = OFI_RDM_PROTO_OWES_NOTHING;
+	if (!item->is_out && ofi_rdm_proto_in_of(item)->state == OFI_RDM_PROTO_IN_ENDING)
+		ofi_rdm_proto_in_end(ofi_rdm_proto_in_of(item));
+}
+
+static struct ofi_rdm_proto_item *first_owed(const struct ofi_rdm_proto_peer *peer)
+{
+	return (struct ofi_rdm_proto_item *)STAILQ_FIRST(&peer->flow.control);
+}
+
 /* Returns false if packets are left that must wait. */
 static bool send_controls(struct ofi_rdm_proto_peer *peer)
 {
@@ -134,13 +141,10 @@ static bool send_controls(struct ofi_rdm_proto_peer *peer)
 
 	if (!send_stop_or_go(peer))
 		return false;
-	while ((item = (struct ofi_rdm_proto_item *)STAILQ_FIRST(&peer->flow.control))) {
+	while ((item = first_owed(peer))) {
 		if (!ofi_rdm_flow_has_control_credit(&peer->flow) || send_owed(item))
 			return false;
-		STAILQ_REMOVE_HEAD(&peer->flow.control, link);
-		item->owes = OFI_RDM_PROTO_OWES_NOTHING;
-		if (!item->is_out && ofi_rdm_proto_in_of(item)->state == OFI_RDM_PROTO_IN_ENDING)
-			ofi_rdm_proto_in_end(ofi_rdm_proto_in_of(item));
+		owed_done(peer, item);
 	}
 	/* The end of these messages may allow the peer to go on. */
 	return send_stop_or_go(peer);
@@ -221,19 +225,6 @@ void ofi_rdm_proto_peer_fence(struct ofi_rdm_proto_peer *peer, bool fence)
 	set_clear(peer);
 }
 
-/* Clears everything that is owed to the peer. */
-static void flow_relax(struct ofi_rdm_proto_peer *peer)
-{
-	struct ofi_rdm_proto_item *item;
-
-	while ((item = (struct ofi_rdm_proto_item *)STAILQ_FIRST(&peer->flow.control))) {
-		STAILQ_REMOVE_HEAD(&peer->flow.control, link);
-		item->owes = OFI_RDM_PROTO_OWES_NOTHING;
-		if (!item->is_out && ofi_rdm_proto_in_of(item)->state == OFI_RDM_PROTO_IN_ENDING)
-			ofi_rdm_proto_in_end(ofi_rdm_proto_in_of(item));
-	}
-}
-
 /*
  * The peer's right ended with the connection. It gets a new one on the next connection, where
  * packets may have another size.
@@ -254,12 +245,14 @@ static bool has_begun(const struct ofi_rdm_proto_out *out)
 static void items_end(struct ofi_rdm_proto_peer *peer, int err, bool keep_waiting)
 {
 	struct ofi_rdm_proto_out *out, *next;
+	struct ofi_rdm_proto_item *item;
 
 	peer->proto->budget.peers -= peer->up;
 	peer->up = peer->clear = false;
 	peer->epoch++;
 	ofi_rdm_flow_reset(&peer->flow, 0, 0);
-	flow_relax(peer);
+	while ((item = first_owed(peer)))
+		owed_done(peer, item);
 	STAILQ_INIT(&peer->flow.data);
 	peer->assembling = NULL;
 	for (out = TAILQ_FIRST(&peer->outs); out; out = next) {
@@ -368,14 +361,6 @@ static enum ofi_rdm_wire_error handle_answer(struct ofi_rdm_proto_peer *peer,
 	return OFI_RDM_WIRE_OK;
 }
 
-static enum ofi_rdm_wire_error handle_fin(struct ofi_rdm_proto_peer *peer,
-					  const struct ofi_rdm_wire_packet *packet)
-{
-	if (packet->flags & OFI_RDM_WIRE_WRITTEN)
-		return ofi_rdm_proto_rndv_written(peer, packet);
-	return handle_answer(peer, packet);
-}
-
 static enum ofi_rdm_wire_error dispatch_packet(struct ofi_rdm_proto_peer *peer,
 					       struct ofi_rdm_proto_in *in, bool *kept)
 {
@@ -392,7 +377,9 @@ static enum ofi_rdm_wire_error dispatch_packet(struct ofi_rdm_proto_peer *peer,
 	case OFI_RDM_WIRE_CTS:
 		return ofi_rdm_proto_rndv_cts(peer, in, kept);
 	case OFI_RDM_WIRE_FIN:
-		return handle_fin(peer, &in->packet);
+		return in->packet.flags & OFI_RDM_WIRE_WRITTEN
+			       ? ofi_rdm_proto_rndv_written(peer, &in->packet)
+			       : handle_answer(peer, &in->packet);
 	case OFI_RDM_WIRE_ACK:
 		return handle_answer(peer, &in->packet);
 	case OFI_RDM_WIRE_STOP:

@@ -110,20 +110,18 @@ void ofi_rdm_proto_in_finish(struct ofi_rdm_proto_in *in)
 		.lost = in->total - in->accept,
 		.err = in->err,
 	};
-	bool canceled = recv->canceled;
+	bool ends;
 
 	recv->users--;
+	ends = recv->canceled && !recv->users;
 	if (!done.err && done.lost)
 		done.err = FI_ETRUNC;
-	done.last = recv->closed && !recv->users && !canceled;
+	done.last = recv->closed && !recv->users && !recv->canceled;
 	in->recv = NULL;
-	/* The receive may be freed by this. */
-	if (canceled && !recv->users) {
-		proto->ops->recv_done(proto, &done);
+	/* If the receive does not end, this may free it. */
+	proto->ops->recv_done(proto, &done);
+	if (ends)
 		end_canceled(proto, recv);
-	} else {
-		proto->ops->recv_done(proto, &done);
-	}
 }
 
 static void release_parts(struct ofi_rdm_proto_in *in)

@@ -49,6 +49,8 @@ static inline uint8_t ofi_rdm_proto_iov_at(const struct iovec *iov, uint8_t coun
 /* Sends a header without payload and takes the credit. Returns 0 or -FI_EAGAIN. */
 int ofi_rdm_proto_control(struct ofi_rdm_proto_peer *peer, const struct ofi_rdm_wire_packet *packet,
 			  struct ofi_rdm_proto_out *out);
+/* Sends a packet about the message to its sender, with its error if the type has a status. */
+int ofi_rdm_proto_in_reply(struct ofi_rdm_proto_in *in, enum ofi_rdm_wire_type type);
 void ofi_rdm_proto_owe(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_item *item,
 		       enum ofi_rdm_proto_owes what);
 static inline struct ofi_rdm_proto_in *ofi_rdm_proto_in_of(struct ofi_rdm_proto_item *item)

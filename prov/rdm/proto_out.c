@@ -230,7 +230,6 @@ static int send_eager(struct ofi_rdm_proto_out *out)
 {
 	struct ofi_rdm_wire_packet packet = out_packet(out, OFI_RDM_WIRE_EAGER);
 
-	packet.total = 0;
 	return send_bytes(out, &packet);
 }
 
@@ -265,7 +264,6 @@ size_t ofi_rdm_proto_first(struct ofi_rdm_proto_peer *peer, uint8_t *bytes, size
 	if (!out || out->segments || out->sent || out->err || out->level == OFI_RDM_PROTO_DELIVERY)
 		return 0;
 	packet = out_packet(out, OFI_RDM_WIRE_EAGER);
-	packet.total = 0;
 	len = ofi_rdm_wire_build(header, &packet);
 	if (out->total > peer->proto->eager || len + out->total > room ||
 	    !copy_out(out, bytes + len))

@@ -442,13 +442,10 @@ void ofi_rdm_proto_rndv_end_written(struct ofi_rdm_proto_in *in)
 /* The sender cannot be allowed to write, so another packet is owed. */
 static int ask_instead(struct ofi_rdm_proto_in *in)
 {
-	const struct ofi_rdm_wire_packet ask = { .type = OFI_RDM_WIRE_SEG_REQ,
-						 .id = in->packet.id };
-
 	in->asked = true;
 	in->state = OFI_RDM_PROTO_IN_ASSEMBLING;
 	in->item.owes = OFI_RDM_PROTO_OWES_SEG_REQ;
-	return ofi_rdm_proto_control(in->peer, &ask, NULL);
+	return ofi_rdm_proto_in_reply(in, OFI_RDM_WIRE_SEG_REQ);
 }
 
 int ofi_rdm_proto_rndv_send_cts(struct ofi_rdm_proto_in *in)
