@@ -9,6 +9,7 @@
 #include <rdma/fi_errno.h>
 #include "prov/base/refuse.h"
 #include "proto_ops.h"
+#include "cntr.h"
 #include "coll.h"
 #include "lock.h"
 #include "complete.h"
@@ -362,13 +363,6 @@ static void tick_ready(struct ofi_source *source)
 	ofi_rdm_unlock(ep);
 }
 
-static void own_progress(void *of)
-{
-	struct ofi_rdm_ep *ep = of;
-
-	ep->proto.xport.ops->progress(&ep->proto);
-}
-
 static int open_parts(struct ofi_rdm_coll *coll)
 {
 	const struct ofi_coll_net net = {
@@ -419,7 +413,7 @@ int ofi_rdm_coll_open(struct ofi_rdm_ep *ep)
 		.ref = &coll->groups,
 		.arg = ep,
 		.name = ofi_rdm_coll_name,
-		.progress = own_progress,
+		.progress = ofi_rdm_cntr_source.progress,
 	};
 	ofi_rdm_match_init(&ep->proto.match[OFI_RDM_PROTO_COLLECTIVE], coll->buckets,
 			   coll->buckets + (1u << MATCH_BITS), MATCH_BITS);

@@ -243,19 +243,6 @@ static const struct fi_ops ep_fid_ops = {
 	.ops_open = ofi_rdm_stats_open_ops,
 };
 
-static ssize_t ep_cancel(struct fid *fid, void *context)
-{
-	struct ofi_rdm_ep *ep = ofi_rdm_self((struct fid_ep *)fid);
-	bool found;
-
-	ofi_rdm_lock(ep);
-	found = ofi_rdm_proto_cancel(&ep->proto, true, context) ||
-		ofi_rdm_proto_cancel(&ep->proto, false, context) ||
-		ofi_rdm_work_cancel(ep, context);
-	ofi_rdm_unlock(ep);
-	return found ? 0 : -FI_ENOENT;
-}
-
 static int ep_option(struct fid *fid, int name, size_t *value)
 {
 	struct ofi_rdm_ep *ep = ofi_rdm_self((struct fid_ep *)fid);
@@ -330,24 +317,14 @@ static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t l
 	return ret;
 }
 
-static ssize_t ep_tx_size_left(struct fid_ep *fid)
-{
-	return ofi_rdm_tx_left(ofi_rdm_self(fid));
-}
-
-static ssize_t ep_rx_size_left(struct fid_ep *fid)
-{
-	return ofi_rdm_rx_left(ofi_rdm_self(fid));
-}
-
 static const struct fi_ops_ep ep_ops = {
 	.size = sizeof(struct fi_ops_ep),
 	OFI_EP_DEFAULTS,
-	.cancel = ep_cancel,
+	.cancel = ofi_rdm_cancel,
 	.getopt = ep_getopt,
 	.setopt = ep_setopt,
-	.rx_size_left = ep_rx_size_left,
-	.tx_size_left = ep_tx_size_left,
+	.rx_size_left = ofi_rdm_rx_left,
+	.tx_size_left = ofi_rdm_tx_left,
 };
 
 bool ofi_rdm_is_ep(const struct fid *fid)

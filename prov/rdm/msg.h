@@ -8,6 +8,8 @@
 void ofi_rdm_set_modes(struct ofi_rdm_ep *ep);
 /* The part of ofi_rdm_set_modes() that concerns receives. */
 void ofi_rdm_set_recv_modes(struct ofi_rdm_ep *ep);
+/* Implements fi_cancel of endpoints and shared receive contexts. */
+ssize_t ofi_rdm_cancel(struct fid *fid, void *context);
 /* Cancels posted receives, and refuses others. The caller holds the lock. */
 void ofi_rdm_recvs_stop(struct ofi_rdm_ep *ep);
 /*

@@ -161,8 +161,9 @@ static size_t recvs_used(const struct ofi_rdm_ep *ep)
 	return used;
 }
 
-ssize_t ofi_rdm_tx_left(struct ofi_rdm_ep *ep)
+ssize_t ofi_rdm_tx_left(struct fid_ep *fid)
 {
+	struct ofi_rdm_ep *ep = ofi_rdm_self(fid);
 	size_t size = ep->info->tx_attr->size, left = 0, used;
 
 	if (!(ep->enabled & OFI_RDM_TX))
@@ -179,8 +180,9 @@ ssize_t ofi_rdm_tx_left(struct ofi_rdm_ep *ep)
 	return (ssize_t)left;
 }
 
-ssize_t ofi_rdm_rx_left(struct ofi_rdm_ep *ep)
+ssize_t ofi_rdm_rx_left(struct fid_ep *fid)
 {
+	struct ofi_rdm_ep *ep = ofi_rdm_self(fid);
 	size_t size = ep->info->rx_attr->size, used;
 
 	if (!(ep->enabled & OFI_RDM_RX) && !ep->is_srx)

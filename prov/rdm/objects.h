@@ -22,11 +22,12 @@ void ofi_rdm_recvs_mark(struct ofi_rdm_ep *ep, uint64_t bits);
 void ofi_rdm_objects_fini(struct ofi_rdm_ep *ep);
 
 /*
- * Returns a lower bound of the operations accepted before one returns -FI_EAGAIN, at most tx_attr
- * or rx_attr.size; -FI_EOPBADSTATE before the endpoint is enabled.
+ * Implement fi_tx_size_left and fi_rx_size_left. Return a lower bound of the operations accepted
+ * before one returns -FI_EAGAIN, at most tx_attr or rx_attr.size; -FI_EOPBADSTATE before the
+ * endpoint is enabled.
  */
-ssize_t ofi_rdm_tx_left(struct ofi_rdm_ep *ep);
-ssize_t ofi_rdm_rx_left(struct ofi_rdm_ep *ep);
+ssize_t ofi_rdm_tx_left(struct fid_ep *fid);
+ssize_t ofi_rdm_rx_left(struct fid_ep *fid);
 
 /*
  * Copy between a flat buffer and an iov of the application, which may be device memory if `device`.

@@ -92,18 +92,6 @@ static const struct fi_ops srx_fid_ops = {
 	.control = srx_control,
 };
 
-static ssize_t srx_cancel(struct fid *fid, void *context)
-{
-	struct ofi_rdm_ep *srx = srx_of(fid);
-	bool found;
-
-	ofi_rdm_lock(srx);
-	found = ofi_rdm_proto_cancel(&srx->proto, true, context) ||
-		ofi_rdm_proto_cancel(&srx->proto, false, context);
-	ofi_rdm_unlock(srx);
-	return found ? 0 : -FI_ENOENT;
-}
-
 static int srx_option(struct fid *fid, int name, size_t *value)
 {
 	struct ofi_rdm_ep *srx = srx_of(fid);
@@ -137,34 +125,27 @@ static int srx_setopt(fid_t fid, int level, int name, const void *value, size_t 
 	return ret;
 }
 
-static ssize_t srx_rx_size_left(struct fid_ep *fid)
-{
-	return ofi_rdm_rx_left(ofi_rdm(fid));
-}
-
 static const struct fi_ops_ep srx_ops = {
 	.size = sizeof(struct fi_ops_ep),
 	OFI_EP_DEFAULTS,
-	.cancel = srx_cancel,
+	.cancel = ofi_rdm_cancel,
 	.getopt = srx_getopt,
 	.setopt = srx_setopt,
-	.rx_size_left = srx_rx_size_left,
+	.rx_size_left = ofi_rdm_rx_left,
 };
 
 static const struct fi_ops_msg srx_msg_ops = {
 	.size = sizeof(struct fi_ops_msg),
 	OFI_MSG_DEFAULTS,
 	.recv = ofi_rdm_recv,
-	.recvv = ofi_rdm_recvv,
-	.recvmsg = ofi_rdm_recvmsg,
+	OFI_RDM_MSG_RECVS,
 };
 
 static const struct fi_ops_tagged srx_tagged_ops = {
 	.size = sizeof(struct fi_ops_tagged),
 	OFI_TAGGED_DEFAULTS,
 	.recv = ofi_rdm_trecv,
-	.recvv = ofi_rdm_trecvv,
-	.recvmsg = ofi_rdm_trecvmsg,
+	OFI_RDM_TAGGED_RECVS,
 };
 
 static int srx_check_attr(const struct ofi_domain *domain, const struct fi_rx_attr *limit,

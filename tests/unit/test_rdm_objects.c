@@ -25,7 +25,7 @@ static const struct ofi_rdm_xport_ops xport = { .bounces_left = bounces_left };
 static int begin(void **state)
 {
 	(void)state;
-	ep = (struct ofi_rdm_ep){ .info = &info, .enabled = OFI_RDM_BOTH };
+	ep = (struct ofi_rdm_ep){ .endpoint = &ep, .info = &info, .enabled = OFI_RDM_BOTH };
 	ep.proto.xport.ops = &xport;
 	ofi_lock_init(&ep.lock);
 	info.caps = FI_MSG;
@@ -44,8 +44,8 @@ static void nothing_is_left_before_it_is_enabled(void **state)
 {
 	(void)state;
 	ep.enabled = false;
-	assert_int_equal(ofi_rdm_tx_left(&ep), -FI_EOPBADSTATE);
-	assert_int_equal(ofi_rdm_rx_left(&ep), -FI_EOPBADSTATE);
+	assert_int_equal(ofi_rdm_tx_left(&ep.fid), -FI_EOPBADSTATE);
+	assert_int_equal(ofi_rdm_rx_left(&ep.fid), -FI_EOPBADSTATE);
 }
 
 static void messages_are_counted(void **state)
@@ -55,15 +55,15 @@ static void messages_are_counted(void **state)
 
 	(void)state;
 	for (i = 0; i < TX; i++) {
-		assert_int_equal(ofi_rdm_tx_left(&ep), TX - i);
+		assert_int_equal(ofi_rdm_tx_left(&ep.fid), TX - i);
 		outs[i] = ofi_rdm_out_get(&ep);
 		assert_non_null(outs[i]);
 	}
-	assert_int_equal(ofi_rdm_tx_left(&ep), 0);
+	assert_int_equal(ofi_rdm_tx_left(&ep.fid), 0);
 	assert_null(ofi_rdm_out_get(&ep));
 	while (i--)
 		ofi_rdm_out_put(&ep, outs[i]);
-	assert_int_equal(ofi_rdm_tx_left(&ep), TX);
+	assert_int_equal(ofi_rdm_tx_left(&ep.fid), TX);
 }
 
 /* They come in chunks, and there may be more of them than the size says. */
@@ -75,7 +75,7 @@ static void a_size_is_no_multiple_of_a_chunk(void **state)
 	(void)state;
 	tx_attr.size = 3;
 	for (n = 0; (out = ofi_rdm_out_get(&ep)); n++)
-		assert_int_equal(ofi_rdm_tx_left(&ep), n < 2 ? 2 - n : 0);
+		assert_int_equal(ofi_rdm_tx_left(&ep.fid), n < 2 ? 2 - n : 0);
 	assert_int_equal(n, OFI_RDM_OBJECTS);
 	tx_attr.size = TX;
 }
@@ -89,14 +89,14 @@ static void rma_is_counted(void **state)
 	(void)state;
 	info.caps |= FI_RMA;
 	ep.op_count = OFI_RDM_OBJECTS;
-	assert_int_equal(ofi_rdm_tx_left(&ep), TX - OFI_RDM_OBJECTS);
+	assert_int_equal(ofi_rdm_tx_left(&ep.fid), TX - OFI_RDM_OBJECTS);
 	for (i = 0; i < OFI_RDM_OBJECTS; i++)
 		SLIST_INSERT_HEAD(&ep.free_ops, &ops[i], unused);
-	assert_int_equal(ofi_rdm_tx_left(&ep), TX);
+	assert_int_equal(ofi_rdm_tx_left(&ep.fid), TX);
 	bounces = 5;
-	assert_int_equal(ofi_rdm_tx_left(&ep), 5);
+	assert_int_equal(ofi_rdm_tx_left(&ep.fid), 5);
 	info.caps &= ~FI_RMA;
-	assert_int_equal(ofi_rdm_tx_left(&ep), TX);
+	assert_int_equal(ofi_rdm_tx_left(&ep.fid), TX);
 }
 
 static void receives_are_counted(void **state)
@@ -106,15 +106,15 @@ static void receives_are_counted(void **state)
 
 	(void)state;
 	for (i = 0; i <= RX; i++) {
-		assert_int_equal(ofi_rdm_rx_left(&ep), RX - i);
+		assert_int_equal(ofi_rdm_rx_left(&ep.fid), RX - i);
 		recvs[i] = ofi_rdm_recv_get(&ep, i % 2);
 	}
-	assert_int_equal(ofi_rdm_rx_left(&ep), 0);
+	assert_int_equal(ofi_rdm_rx_left(&ep.fid), 0);
 	ofi_rdm_recv_put(&ep, recvs[--i]);
-	assert_int_equal(ofi_rdm_rx_left(&ep), 0);
+	assert_int_equal(ofi_rdm_rx_left(&ep.fid), 0);
 	while (i--)
 		ofi_rdm_recv_put(&ep, recvs[i]);
-	assert_int_equal(ofi_rdm_rx_left(&ep), RX);
+	assert_int_equal(ofi_rdm_rx_left(&ep.fid), RX);
 }
 
 int main(void)
