@@ -35,12 +35,10 @@ ssize_t ofi_rdm_cq_read_ring(struct ofi_rdm_cq *cq, void *buf, size_t count, fi_
 /* Makes all endpoints progress. The caller holds cq->eps_lock. */
 static void progress_all(struct ofi_rdm_cq *cq)
 {
-	struct ofi_rdm_ep *ep;
+	struct ofi_rdm_cq_link *link;
 
-	LIST_FOREACH (ep, &cq->tx_eps, tx_link)
-		ep->proto.xport.ops->progress(&ep->proto);
-	LIST_FOREACH (ep, &cq->rx_eps, rx_link)
-		ep->proto.xport.ops->progress(&ep->proto);
+	LIST_FOREACH (link, &cq->eps, entry)
+		link->ep->proto.xport.ops->progress(&link->ep->proto);
 }
 
 /* Called with cq->eps_lock held and releases it. */
@@ -110,17 +108,14 @@ static bool is_empty_locked(struct ofi_rdm_cq *cq)
 static int cq_trywait(struct ofi_cq *base)
 {
 	struct ofi_rdm_cq *cq = (struct ofi_rdm_cq *)base;
-	struct ofi_rdm_ep *ep;
+	struct ofi_rdm_cq_link *link;
 	int ret = 0;
 
 	ofi_lock(&cq->eps_lock);
 	ofi_wait_clear(&cq->slow.wait);
 	__atomic_store_n(&cq->waiting, true, __ATOMIC_SEQ_CST);
-	LIST_FOREACH (ep, &cq->tx_eps, tx_link)
-		if (ep->proto.xport.ops->arm(&ep->proto))
-			ret = -FI_EAGAIN;
-	LIST_FOREACH (ep, &cq->rx_eps, rx_link)
-		if (ep->proto.xport.ops->arm(&ep->proto))
+	LIST_FOREACH (link, &cq->eps, entry)
+		if (link->ep->proto.xport.ops->arm(&link->ep->proto))
 			ret = -FI_EAGAIN;
 	ofi_unlock(&cq->eps_lock);
 	ofi_triggers_run(&cq->domain->triggers);
@@ -206,8 +201,7 @@ int ofi_rdm_cq_open(struct ofi_domain *domain, const struct fi_cq_attr *attr, in
 	cq->domain = domain;
 	cq->vector = vector;
 	cq->nolock = ofi_rdm_domain_progress_biased(domain->progress);
-	LIST_INIT(&cq->tx_eps);
-	LIST_INIT(&cq->rx_eps);
+	LIST_INIT(&cq->eps);
 	ret = cq_init(cq, attr);
 	if (ret) {
 		cq_free(cq);

@@ -24,11 +24,11 @@ struct ofi_rdm_cq {
 	struct ofi_cq_ring ring;
 	bool waiting; /* a thread sleeps or is about to: completions signal it; atomic */
 
-	/* Guards the lists; keeps an endpoint open while it is polled. */
+	/* Guards the list; keeps an endpoint open while it is polled. */
 	struct ofi_lock eps_lock;
-	LIST_HEAD(, ofi_rdm_ep) tx_eps, rx_eps; /* an endpoint is in exactly one of them */
-	struct ofi_rdm_ep *only;		/* the endpoint, if it is the only one */
-	bool nolock;				/* readers of `only` take no lock; constant */
+	LIST_HEAD(, ofi_rdm_cq_link) eps; /* an endpoint is there once */
+	struct ofi_rdm_ep *only;	  /* the endpoint, if it is the only one */
+	bool nolock;			  /* readers of `only` take no lock; constant */
 
 	int vector; /* completion vector for the endpoints' queues */
 	struct ofi_cq_slow slow;

@@ -10,13 +10,9 @@ static bool is_busy(const struct ofi_rdm_ep *ep)
 /* The caller holds cq->eps_lock. */
 static void set_only(struct ofi_rdm_cq *cq)
 {
-	struct ofi_rdm_ep *tx = LIST_FIRST(&cq->tx_eps), *rx = LIST_FIRST(&cq->rx_eps);
+	const struct ofi_rdm_cq_link *first = LIST_FIRST(&cq->eps);
 
-	cq->only = NULL;
-	if (tx && !rx && !LIST_NEXT(tx, tx_link))
-		cq->only = tx;
-	else if (rx && !tx && !LIST_NEXT(rx, rx_link))
-		cq->only = rx;
+	cq->only = first && !LIST_NEXT(first, entry) ? first->ep : NULL;
 	/*
 	 * Collectives and triggered operations run in each progress call. Moreover, a reader
 	 * without locks must not enter an endpoint that requires them.
@@ -34,26 +30,16 @@ void ofi_rdm_cq_renew(struct ofi_rdm_cq *cq)
 
 static void link_ep(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool tx)
 {
-	if (tx)
-		LIST_INSERT_HEAD(&cq->tx_eps, ep, tx_link);
-	else
-		LIST_INSERT_HEAD(&cq->rx_eps, ep, rx_link);
-}
-
-static void unlink_ep(struct ofi_rdm_ep *ep, bool tx)
-{
-	if (tx)
-		LIST_REMOVE(ep, tx_link);
-	else
-		LIST_REMOVE(ep, rx_link);
+	ep->cq_links[tx].ep = ep;
+	LIST_INSERT_HEAD(&cq->eps, &ep->cq_links[tx], entry);
+	set_only(cq);
 }
 
 void ofi_rdm_cq_turn(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool tx)
 {
 	ofi_lock(&cq->eps_lock);
-	unlink_ep(ep, tx);
+	LIST_REMOVE(&ep->cq_links[tx], entry);
 	link_ep(cq, ep, !tx);
-	set_only(cq);
 	ofi_unlock(&cq->eps_lock);
 }
 
@@ -65,7 +51,6 @@ int ofi_rdm_cq_attach(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool tx)
 		return ret;
 	ofi_lock(&cq->eps_lock);
 	link_ep(cq, ep, tx);
-	set_only(cq);
 	ofi_unlock(&cq->eps_lock);
 	return 0;
 }
@@ -73,7 +58,7 @@ int ofi_rdm_cq_attach(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool tx)
 void ofi_rdm_cq_detach(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool tx)
 {
 	ofi_lock(&cq->eps_lock);
-	unlink_ep(ep, tx);
+	LIST_REMOVE(&ep->cq_links[tx], entry);
 	set_only(cq);
 	ofi_unlock(&cq->eps_lock);
 	ofi_cq_unwatch(&cq->base, ep->fd);

@@ -95,6 +95,12 @@ struct ofi_rdm_direct {
 	size_t left;
 };
 
+/* An endpoint in the list of a completion queue. */
+struct ofi_rdm_cq_link {
+	LIST_ENTRY(ofi_rdm_cq_link) entry;
+	struct ofi_rdm_ep *ep;
+};
+
 /*
  * The directions of an endpoint, which contexts of a scalable endpoint enable and close one by one.
  * An endpoint stays started until it is closed.
@@ -213,7 +219,8 @@ struct ofi_rdm_ep {
 	struct ofi_lock join_lock;	 /* guards joining, leaving, and the address vector */
 	struct ofi_ref users;		 /* endpoints that it is bound to */
 
-	LIST_ENTRY(ofi_rdm_ep) tx_link, rx_link, av_link, all_link;
+	struct ofi_rdm_cq_link cq_links[2]; /* by direction: receive, transmit */
+	LIST_ENTRY(ofi_rdm_ep) av_link, all_link;
 	struct ofi_stats stats; /* last, as ofi_stats_alloc() requires */
 };
 
