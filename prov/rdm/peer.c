@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Lookup of peers by address and by number. */
+/*
+ * Lookup of peers by address and by number. A shared receive context has a peer for each address
+ * that a peer of its endpoints has or that a receive names. These peers have a number and no
+ * transport.
+ */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,44 +13,6 @@
 #include "stats.h"
 
 #define LOOKS 4
-
-/*
- * A shared receive context has a peer for each address that a peer of its endpoints has or that a
- * receive names. These peers have a number and no transport.
- */
-static struct ofi_rdm_peer *source_new(void)
-{
-	return ofi_stats_peer_alloc(sizeof(struct ofi_rdm_peer));
-}
-
-static void source_free(struct ofi_rdm_peer *peer)
-{
-	ofi_stats_peer_free(peer, &peer->stats);
-}
-
-static void source_leave_it(struct ofi_rdm_peer *peer)
-{
-	(void)peer;
-}
-
-static bool source_is_gone(const struct ofi_rdm_peer *peer)
-{
-	(void)peer;
-	return true;
-}
-
-static const struct ofi_rdm_xport_ops source_ops = {
-	.peer_new = source_new,
-	.peer_free = source_free,
-	.peer_init = source_leave_it,
-	.peer_met = source_leave_it,
-	.peer_is_gone = source_is_gone,
-};
-
-static const struct ofi_rdm_xport_ops *ops_of(const struct ofi_rdm_ep *ep)
-{
-	return ep->is_srx ? &source_ops : ep->proto.xport.ops;
-}
 
 static const void *key_of(const void *ep, uint32_t number)
 {
@@ -110,7 +76,8 @@ static void peer_init(struct ofi_rdm_peer *peer, struct ofi_rdm_ep *ep,
 	STAILQ_INIT(&peer->fenced);
 	ofi_rdm_proto_peer_init(ep->srx ? &ep->srx->proto : &ep->proto, &peer->proto, number);
 	peer->proto.fenced = ep->ordered; /* sends go through the ordering check */
-	ops_of(ep)->peer_init(peer);
+	if (!ep->is_srx)
+		ep->proto.xport.ops->peer_init(peer);
 }
 
 /*
@@ -128,7 +95,7 @@ static struct ofi_rdm_peer *peer_take_own(struct ofi_rdm_ep *ep, const struct of
 	}
 	if (!reserve_peers(&ep->peers, &ep->known.size, ep->peer_count))
 		return NULL;
-	peer = ops_of(ep)->peer_new();
+	peer = ep->is_srx ? ofi_stats_peer_alloc(sizeof(*peer)) : ep->proto.xport.ops->peer_new();
 	if (!peer)
 		return NULL;
 	peer_init(peer, ep, addr, ep->peer_count);
@@ -200,8 +167,9 @@ static void peer_release(struct ofi_rdm_peer *peer)
 static bool is_gone(const struct ofi_rdm_peer *peer)
 {
 	const struct ofi_rdm_proto_peer *proto = &peer->proto;
+	const struct ofi_rdm_ep *ep = peer->ep;
 
-	return ops_of(peer->ep)->peer_is_gone(peer) && !proto->awaited &&
+	return (ep->is_srx || ep->proto.xport.ops->peer_is_gone(peer)) && !proto->awaited &&
 	       TAILQ_EMPTY(&proto->ins) && TAILQ_EMPTY(&proto->outs) && STAILQ_EMPTY(&peer->ops) &&
 	       TAILQ_EMPTY(&peer->answers) && STAILQ_EMPTY(&peer->replies) &&
 	       STAILQ_EMPTY(&peer->fenced) && !peer->key_answer;
@@ -297,7 +265,8 @@ static struct ofi_rdm_peer *meet(struct ofi_rdm_ep *ep, fi_addr_t entry, uint64_
 	*slot = peer;
 	peer->known = true;
 	/* Also called for a peer that is known already because it requested the connection. */
-	ops_of(ep)->peer_met(peer);
+	if (!ep->is_srx)
+		ep->proto.xport.ops->peer_met(peer);
 	if (peer->fi_addr == FI_ADDR_NOTAVAIL)
 		peer_name(peer, entry);
 	return peer;
@@ -394,7 +363,10 @@ void ofi_rdm_peers_fini(struct ofi_rdm_ep *ep)
 
 	ofi_index_fini(&ep->known.index);
 	for (i = 0; i < ep->peer_count; i++)
-		ops_of(ep)->peer_free(ep->peers[i]);
+		if (ep->is_srx)
+			ofi_stats_peer_free(ep->peers[i], &ep->peers[i]->stats);
+		else
+			ep->proto.xport.ops->peer_free(ep->peers[i]);
 	free(ep->peers);
 	free(ep->by_addr);
 	free(ep->by_context);
