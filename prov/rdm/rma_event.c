@@ -76,35 +76,24 @@ static void rma_event_count(struct ofi_rdm_ep *ep, uint64_t what)
 		ofi_cntr_count(write, 1);
 }
 
-/* An operation that names a region several times in a row counts once. */
+/*
+ * An operation that names a region several times in a row counts once. `key_at` is the offset of
+ * the key in an entry of the list, a region or a target.
+ */
 static void count_regions(struct ofi_domain *domain, const struct ofi_rdm_wire_packet *packet,
-			  uint64_t (*key_at)(const void *list, unsigned int i), uint64_t what)
+			  size_t key_at, uint64_t what)
 {
+	const uint8_t *at;
 	uint64_t key, last = 0;
 	uint8_t i;
 
 	for (i = 0; i < packet->count; i++) {
-		key = key_at(packet->list, i);
+		at = packet->list + i * sizeof(struct ofi_rdm_wire_region) + key_at;
+		key = ofi_rdm_wire_take64(&at);
 		if (!i || key != last)
 			domain->ops->mr_count(domain, key, what);
 		last = key;
 	}
-}
-
-static uint64_t key_of_region(const void *list, unsigned int i)
-{
-	struct ofi_rdm_wire_region region;
-
-	ofi_rdm_wire_get_region(list, i, &region);
-	return region.key;
-}
-
-static uint64_t key_of_target(const void *list, unsigned int i)
-{
-	struct ofi_rdm_wire_target target;
-
-	ofi_rdm_wire_get_target(list, i, &target);
-	return target.key;
 }
 
 /*
@@ -129,7 +118,7 @@ enum ofi_rdm_wire_error ofi_rdm_rma_event(struct ofi_rdm_peer *peer,
 	};
 
 	if (ep->info->caps & FI_RMA_EVENT) {
-		count_regions(ep->domain, packet, key_of_region, what);
+		count_regions(ep->domain, packet, offsetof(struct ofi_rdm_wire_region, key), what);
 		rma_event_count(ep, what);
 	}
 	if ((packet->flags & OFI_RDM_WIRE_DATA) && ep->rx_cq && !ep->closing) {
@@ -147,6 +136,6 @@ void ofi_rdm_rma_event_atomic(struct ofi_rdm_ep *ep, const struct ofi_rdm_wire_p
 
 	if (!(ep->info->caps & FI_RMA_EVENT))
 		return;
-	count_regions(ep->domain, packet, key_of_target, what);
+	count_regions(ep->domain, packet, offsetof(struct ofi_rdm_wire_target, key), what);
 	rma_event_count(ep, what);
 }
