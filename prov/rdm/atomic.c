@@ -36,16 +36,17 @@ size_t ofi_rdm_atomic_count(size_t payload, enum fi_datatype datatype, enum fi_o
 	return payload / size / (ofi_rdm_atomic_is_swap(op) ? 2 : 1);
 }
 
-static bool is_bad(const struct fi_ioc *ioc, size_t count)
+/* Returns true if the buffers are valid and have n elements. */
+static bool have_elements(const struct fi_ioc *ioc, size_t count, size_t n)
 {
 	size_t i;
 
 	if (!ioc || count > OFI_RDM_PROTO_IOV)
-		return true;
+		return false;
 	for (i = 0; i < count; i++)
 		if (!ioc[i].addr && ioc[i].count)
-			return true;
-	return false;
+			return false;
+	return ofi_rdm_ioc_elements(ioc, count) == n;
 }
 
 static int atomic_check(const struct ofi_rdm_ep *ep, enum fi_op_type type,
@@ -65,15 +66,11 @@ static int atomic_check(const struct ofi_rdm_ep *ep, enum fi_op_type type,
 			return -FI_EINVAL;
 	if (!*n || *n > max)
 		return *n ? -FI_E2BIG : -FI_EINVAL;
-	if (!is_read(type, a) && (is_bad(a->msg.msg_iov, a->msg.iov_count) ||
-				  ofi_rdm_ioc_elements(a->msg.msg_iov, a->msg.iov_count) != *n))
+	if (!is_read(type, a) && !have_elements(a->msg.msg_iov, a->msg.iov_count, *n))
 		return -FI_EINVAL;
-	if (type == FI_OP_COMPARE_ATOMIC &&
-	    (is_bad(a->compare, a->compare_count) ||
-	     ofi_rdm_ioc_elements(a->compare, a->compare_count) != *n))
+	if (type == FI_OP_COMPARE_ATOMIC && !have_elements(a->compare, a->compare_count, *n))
 		return -FI_EINVAL;
-	if (type != FI_OP_ATOMIC && (is_bad(a->result, a->result_count) ||
-				     ofi_rdm_ioc_elements(a->result, a->result_count) != *n))
+	if (type != FI_OP_ATOMIC && !have_elements(a->result, a->result_count, *n))
 		return -FI_EINVAL;
 	return ep->enabled & OFI_RDM_TX ? 0 : ofi_rdm_not_enabled(ep);
 }

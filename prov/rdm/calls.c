@@ -7,7 +7,7 @@
 
 #include "prov/base/ops.h"
 #include <rdma/fi_errno.h>
-#include "op.h"
+#include "objects.h"
 #include "work.h"
 
 #define DATA (FI_INJECT | FI_REMOTE_CQ_DATA)
@@ -228,13 +228,9 @@ static ssize_t many(struct fid_ep *fid, bool read, const struct iovec *iov, void
 {
 	struct fi_rma_iov rma_iov = { .addr = remote, .key = key };
 	const struct fi_msg_rma msg = { iov, desc, count, addr, &rma_iov, 1, context, 0 };
-	size_t i;
 
-	if (count > OFI_RDM_PROTO_IOV || (count && !iov))
+	if (ofi_rdm_iov_total(iov, count, &rma_iov.len))
 		return -FI_EINVAL;
-	for (i = 0; i < count; i++)
-		if (__builtin_add_overflow(rma_iov.len, iov[i].iov_len, &rma_iov.len))
-			return -FI_EINVAL;
 	return ofi_rdm_rma_work(ofi_rdm_self(fid), &msg, rma_flags(fid, read), read, 0, false);
 }
 

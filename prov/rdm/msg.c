@@ -27,23 +27,6 @@ static uint8_t level_of(uint64_t flags)
 	return OFI_RDM_PROTO_TRANSMIT;
 }
 
-static ssize_t total_of(const struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg,
-			uint64_t flags, size_t *total)
-{
-	size_t i;
-
-	*total = 0;
-	if (msg->iov_count > OFI_RDM_PROTO_IOV || (msg->iov_count && !msg->msg_iov))
-		return -FI_EINVAL;
-	for (i = 0; i < msg->iov_count; i++) {
-		if (!msg->msg_iov[i].iov_base && msg->msg_iov[i].iov_len)
-			return -FI_EINVAL;
-		if (__builtin_add_overflow(*total, msg->msg_iov[i].iov_len, total))
-			return -FI_EMSGSIZE;
-	}
-	return (flags & FI_INJECT) && *total > ep->inject_size ? -FI_EMSGSIZE : 0;
-}
-
 /*
  * Copies the data of a message that is queued, because the application may reuse its buffer at
  * return.
@@ -109,7 +92,9 @@ static inline ssize_t msg_check(struct ofi_rdm_ep *ep, const struct fi_msg_tagge
 
 	if (ofi_unlikely(flags & ~TX_FLAGS))
 		return -FI_EBADFLAGS;
-	ret = total_of(ep, msg, flags, total);
+	ret = ofi_rdm_iov_total(msg->msg_iov, msg->iov_count, total);
+	if (!ret && (flags & FI_INJECT) && *total > ep->inject_size)
+		ret = -FI_EMSGSIZE;
 	if (ret || !(ep->enabled & OFI_RDM_TX))
 		return ret ? ret : ofi_rdm_not_enabled(ep);
 	return ofi_rdm_check_copy(ep, "fi_send", msg->desc, msg->iov_count);

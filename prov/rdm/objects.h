@@ -30,6 +30,26 @@ ssize_t ofi_rdm_tx_left(struct fid_ep *fid);
 ssize_t ofi_rdm_rx_left(struct fid_ep *fid);
 
 /*
+ * Adds up the lengths of an iov of the application. Returns 0; -FI_EINVAL if it has too many
+ * buffers or lacks one; -FI_EMSGSIZE if the sum overflows.
+ */
+static inline int ofi_rdm_iov_total(const struct iovec *iov, size_t count, size_t *total)
+{
+	size_t i;
+
+	*total = 0;
+	if (count > OFI_RDM_PROTO_IOV || (count && !iov))
+		return -FI_EINVAL;
+	for (i = 0; i < count; i++) {
+		if (!iov[i].iov_base && iov[i].iov_len)
+			return -FI_EINVAL;
+		if (__builtin_add_overflow(*total, iov[i].iov_len, total))
+			return -FI_EMSGSIZE;
+	}
+	return 0;
+}
+
+/*
  * Copy between a flat buffer and an iov of the application, which may be device memory if `device`.
  * Return 0 or -FI_EIO.
  */

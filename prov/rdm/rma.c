@@ -19,18 +19,6 @@
 	(FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 	 FI_DELIVERY_COMPLETE)
 
-static bool iov_sum(const struct iovec *iov, size_t count, size_t *total)
-{
-	size_t i;
-
-	*total = 0;
-	for (i = 0; i < count; i++)
-		if ((!iov[i].iov_base && iov[i].iov_len) ||
-		    __builtin_add_overflow(*total, iov[i].iov_len, total))
-			return false;
-	return true;
-}
-
 /* Returns true if the device accesses the application's memory by its descriptors. */
 static bool has_own(const struct fi_msg_rma *msg, uint64_t flags)
 {
@@ -45,9 +33,8 @@ static int rma_check(const struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg, 
 
 	if (flags & ~allowed)
 		return -FI_EBADFLAGS;
-	if (msg->iov_count > OFI_RDM_PROTO_IOV || (msg->iov_count && !msg->msg_iov) ||
-	    !msg->rma_iov_count || msg->rma_iov_count > OFI_RDM_PROTO_IOV || !msg->rma_iov ||
-	    !iov_sum(msg->msg_iov, msg->iov_count, total))
+	if (!msg->rma_iov_count || msg->rma_iov_count > OFI_RDM_PROTO_IOV || !msg->rma_iov ||
+	    ofi_rdm_iov_total(msg->msg_iov, msg->iov_count, total))
 		return -FI_EINVAL;
 	for (i = 0; i < msg->rma_iov_count; i++)
 		if (__builtin_add_overflow(remote, msg->rma_iov[i].len, &remote))
