@@ -128,12 +128,8 @@ static void post_rest(struct ofi_rdm_match *m, struct ofi_rdm_match_recv *recv, 
 static void post_to(struct ofi_rdm_match *m, struct ofi_rdm_match_class *kind,
 		    struct ofi_rdm_match_recv *recv, uint32_t src, uint64_t tag)
 {
-	kind->count++;
 	recv->seq = ++m->seq;
-	recv->node.tag = tag & kind->keep;
-	recv->node.from = kind->from | src;
-	ofi_rdm_match_append(ofi_rdm_match_find(&m->recvs, recv->node.tag, recv->node.from),
-			     &recv->node);
+	ofi_rdm_match_add(m, kind, recv, kind->from | src, tag);
 }
 
 /* Slow path of posting: messages are queued, or the class is new or not the one used last. */
@@ -375,11 +371,9 @@ static struct ofi_rdm_match_msg *scan_msgs(struct ofi_rdm_match *m, uint32_t src
 {
 	struct ofi_rdm_match_msg *msg;
 
-	TAILQ_FOREACH (msg, &m->msgs, order) {
-		if (((msg->tag ^ tag) & ~ignore) == 0 &&
-		    (src == OFI_RDM_MATCH_ANY || src == msg->src))
+	TAILQ_FOREACH (msg, &m->msgs, order)
+		if (ofi_rdm_match_takes(msg, src, tag, ignore))
 			break;
-	}
 	return msg;
 }
 

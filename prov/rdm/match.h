@@ -149,6 +149,12 @@ void ofi_rdm_match_unindex(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *ms
 /* Returns the first matching message and leaves it queued (FI_PEEK); NULL if there is none. */
 struct ofi_rdm_match_msg *ofi_rdm_match_peek(struct ofi_rdm_match *m, uint32_t src, uint64_t tag,
 					     uint64_t ignore);
+static inline bool ofi_rdm_match_takes(const struct ofi_rdm_match_msg *msg, uint32_t src,
+				       uint64_t tag, uint64_t ignore)
+{
+	return !((msg->tag ^ tag) & ~ignore) && (src == OFI_RDM_MATCH_ANY || src == msg->src);
+}
+
 /*
  * Returns the oldest message if it matches the receive, else NULL; leaves it queued. Receiving in
  * the order of arrival therefore needs no index.
@@ -158,9 +164,7 @@ ofi_rdm_match_oldest(const struct ofi_rdm_match *m, uint32_t src, uint64_t tag, 
 {
 	struct ofi_rdm_match_msg *msg = TAILQ_FIRST(&m->msgs);
 
-	if (msg && !((msg->tag ^ tag) & ~ignore) && (src == OFI_RDM_MATCH_ANY || src == msg->src))
-		return msg;
-	return NULL;
+	return msg && ofi_rdm_match_takes(msg, src, tag, ignore) ? msg : NULL;
 }
 
 /*
@@ -235,9 +239,19 @@ static inline void ofi_rdm_match_shift(struct ofi_rdm_match_node **link,
 	}
 }
 
+/* Adds a receive to the table; `from` is kind->from ORed with the source. */
+static inline void ofi_rdm_match_add(struct ofi_rdm_match *m, struct ofi_rdm_match_class *kind,
+				     struct ofi_rdm_match_recv *recv, uint64_t from, uint64_t tag)
+{
+	kind->count++;
+	recv->node.tag = tag & kind->keep;
+	recv->node.from = from;
+	ofi_rdm_match_append(ofi_rdm_match_find(&m->recvs, recv->node.tag, from), &recv->node);
+}
+
 /*
- * Implements ofi_rdm_match_post_now() for a class in m->now[]; `from` is kind->from ORed with the
- * source.
+ * Posts a receive of a class in m->now[] if no message is queued and the receive belongs to the
+ * class. Otherwise returns false and does nothing.
  */
 static inline bool ofi_rdm_match_post_from(struct ofi_rdm_match *m,
 					   struct ofi_rdm_match_class *kind,
@@ -246,23 +260,8 @@ static inline bool ofi_rdm_match_post_from(struct ofi_rdm_match *m,
 {
 	if (ofi_unlikely(((kind->ignore ^ ignore) | kind->shut) != 0))
 		return false;
-	kind->count++;
-	recv->node.tag = tag & kind->keep;
-	recv->node.from = from;
-	ofi_rdm_match_append(ofi_rdm_match_find(&m->recvs, recv->node.tag, from), &recv->node);
+	ofi_rdm_match_add(m, kind, recv, from, tag);
 	return true;
-}
-
-/*
- * Posts a receive if it belongs to the only class and no message is queued. Otherwise returns false
- * and does nothing.
- */
-static inline bool ofi_rdm_match_post_now(struct ofi_rdm_match *m, struct ofi_rdm_match_recv *recv,
-					  uint32_t src, uint64_t tag, uint64_t ignore)
-{
-	struct ofi_rdm_match_class *kind = m->now[src == OFI_RDM_MATCH_ANY];
-
-	return ofi_rdm_match_post_from(m, kind, recv, kind->from | src, tag, ignore);
 }
 
 /*
@@ -274,7 +273,9 @@ static inline struct ofi_rdm_match_msg *ofi_rdm_match_post(struct ofi_rdm_match 
 							   uint32_t src, uint64_t tag,
 							   uint64_t ignore)
 {
-	if (ofi_rdm_match_post_now(m, recv, src, tag, ignore))
+	struct ofi_rdm_match_class *kind = m->now[src == OFI_RDM_MATCH_ANY];
+
+	if (ofi_rdm_match_post_from(m, kind, recv, kind->from | src, tag, ignore))
 		return NULL;
 	return ofi_rdm_match_post_many(m, recv, src, tag, ignore);
 }
