@@ -255,7 +255,7 @@ ssize_t ofi_rdm_atomic_work(struct ofi_rdm_ep *ep, enum fi_op_type type,
 	ssize_t ret = atomic_check(ep, type, args, flags, &n);
 
 	if (ofi_unlikely(ret == -FI_EBADFLAGS && !only_check))
-		return ofi_rdm_trigger_atomic(ep, type, args, flags);
+		return ofi_rdm_trigger(ep, &(struct ofi_call){ type, flags, .atomic = *args });
 	if (ofi_unlikely(ret || only_check))
 		return ret;
 	ofi_rdm_lock(ep);

@@ -130,7 +130,8 @@ ssize_t ofi_rdm_send_work(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg
 	ssize_t ret = msg_check(ep, msg, flags, &total);
 
 	if (ofi_unlikely(ret == -FI_EBADFLAGS && !only_check))
-		return ofi_rdm_trigger_msg(ep, tagged ? FI_OP_TSEND : FI_OP_SEND, msg, flags);
+		return ofi_rdm_trigger(ep, &(struct ofi_call){ tagged ? FI_OP_TSEND : FI_OP_SEND,
+							       flags, .msg = *msg });
 	if (ofi_unlikely(ret || only_check))
 		return ret;
 	ofi_rdm_lock(ep);

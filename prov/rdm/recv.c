@@ -116,7 +116,8 @@ ssize_t ofi_rdm_recv_work(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg
 	ssize_t ret = recv_check(ep, msg, flags, allowed);
 
 	if (ofi_unlikely(ret == -FI_EBADFLAGS && !only_check))
-		return ofi_rdm_trigger_msg(ep, tagged ? FI_OP_TRECV : FI_OP_RECV, msg, flags);
+		return ofi_rdm_trigger(ep, &(struct ofi_call){ tagged ? FI_OP_TRECV : FI_OP_RECV,
+							       flags, .msg = *msg });
 	if (ofi_unlikely(ret || only_check))
 		return ret;
 	ofi_rdm_lock(ep);

@@ -159,7 +159,8 @@ ssize_t ofi_rdm_rma_work(struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg, ui
 	ssize_t ret = rma_check(ep, msg, flags, read, &total);
 
 	if (ofi_unlikely(ret == -FI_EBADFLAGS && !only_check))
-		return ofi_rdm_trigger_rma(ep, read ? FI_OP_READ : FI_OP_WRITE, msg, flags);
+		return ofi_rdm_trigger(ep, &(struct ofi_call){ read ? FI_OP_READ : FI_OP_WRITE,
+							       flags, .rma = *msg });
 	if (ofi_unlikely(ret || only_check))
 		return ret;
 	ofi_rdm_lock(ep);

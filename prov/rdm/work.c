@@ -203,29 +203,11 @@ const struct ofi_work_ops ofi_rdm_work_ops = {
 	.watch = work_watch,
 };
 
-static ssize_t rdm_trigger(struct ofi_rdm_ep *ep, const struct ofi_call *call)
+ssize_t ofi_rdm_trigger(struct ofi_rdm_ep *ep, const struct ofi_call *call)
 {
 	struct ofi_work_ep on = { ep, ep->domain, ep->info };
 
 	return ofi_work_trigger(&ofi_rdm_work_ops, &on, call);
-}
-
-ssize_t ofi_rdm_trigger_msg(struct ofi_rdm_ep *ep, enum fi_op_type type,
-			    const struct fi_msg_tagged *msg, uint64_t flags)
-{
-	return rdm_trigger(ep, &(struct ofi_call){ type, flags, .msg = *msg });
-}
-
-ssize_t ofi_rdm_trigger_rma(struct ofi_rdm_ep *ep, enum fi_op_type type,
-			    const struct fi_msg_rma *msg, uint64_t flags)
-{
-	return rdm_trigger(ep, &(struct ofi_call){ type, flags, .rma = *msg });
-}
-
-ssize_t ofi_rdm_trigger_atomic(struct ofi_rdm_ep *ep, enum fi_op_type type,
-			       const struct ofi_atomic_args *args, uint64_t flags)
-{
-	return rdm_trigger(ep, &(struct ofi_call){ type, flags, .atomic = *args });
 }
 
 bool ofi_rdm_work_cancel(struct ofi_rdm_ep *ep, const void *context)

@@ -29,12 +29,7 @@ ofi_work_find ofi_rdm_work_find;
 /*
  * Handles calls with flags that their normal path does not know: FI_TRIGGER, or else -FI_EBADFLAGS.
  */
-ssize_t ofi_rdm_trigger_msg(struct ofi_rdm_ep *ep, enum fi_op_type type,
-			    const struct fi_msg_tagged *msg, uint64_t flags);
-ssize_t ofi_rdm_trigger_rma(struct ofi_rdm_ep *ep, enum fi_op_type type,
-			    const struct fi_msg_rma *msg, uint64_t flags);
-ssize_t ofi_rdm_trigger_atomic(struct ofi_rdm_ep *ep, enum fi_op_type type,
-			       const struct ofi_atomic_args *args, uint64_t flags);
+ssize_t ofi_rdm_trigger(struct ofi_rdm_ep *ep, const struct ofi_call *call);
 
 /*
  * Completes deferred work: updates its counter, and writes a CQ entry only if one was requested or

@@ -70,11 +70,27 @@ static void reuse_arrays(void)
 	memset(result, 0xee, sizeof(result));
 }
 
+static ssize_t trigger_msg(enum fi_op_type type, const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	return ofi_rdm_trigger(&work_ep, &(struct ofi_call){ type, flags, .msg = *msg });
+}
+
+static ssize_t trigger_rma(enum fi_op_type type, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	return ofi_rdm_trigger(&work_ep, &(struct ofi_call){ type, flags, .rma = *msg });
+}
+
+static ssize_t trigger_atomic(enum fi_op_type type, const struct ofi_atomic_args *args,
+			      uint64_t flags)
+{
+	return ofi_rdm_trigger(&work_ep, &(struct ofi_call){ type, flags, .atomic = *args });
+}
+
 static ssize_t post(int i, uint64_t flags)
 {
 	struct fi_msg_tagged msg = message(i);
 
-	return ofi_rdm_trigger_msg(&work_ep, FI_OP_SEND, &msg, flags);
+	return trigger_msg(FI_OP_SEND, &msg, flags);
 }
 
 static void thresholds_are_waited_for(void **state)
@@ -112,8 +128,7 @@ static void messages_are_kept(void **state)
 
 	for (i = 0; i < 4; i++) {
 		begin(state);
-		assert_int_equal(ofi_rdm_trigger_msg(&work_ep, types[i], &msg,
-						     FI_TRIGGER | FI_MORE | FI_COMPLETION),
+		assert_int_equal(trigger_msg(types[i], &msg, FI_TRIGGER | FI_MORE | FI_COMPLETION),
 				 0);
 		reuse_arrays();
 		work_count(1);
@@ -137,9 +152,8 @@ static void a_message_may_be_empty(void **state)
 	struct fi_msg_tagged msg = { .addr = 7, .context = &contexts[0] };
 
 	(void)state;
-	assert_int_equal(ofi_rdm_trigger_msg(&work_ep, FI_OP_SEND, &msg, FI_TRIGGER), 0);
-	assert_int_equal(ofi_rdm_trigger_msg(&work_ep, FI_OP_SEND, &msg, FI_TRIGGER | FI_INJECT),
-			 0);
+	assert_int_equal(trigger_msg(FI_OP_SEND, &msg, FI_TRIGGER), 0);
+	assert_int_equal(trigger_msg(FI_OP_SEND, &msg, FI_TRIGGER | FI_INJECT), 0);
 	work_count(1);
 	assert_int_equal(work_calls, 2);
 	assert_int_equal(work_made.iov[0].iov_len, 0);
@@ -153,8 +167,7 @@ static void transfers_are_kept(void **state)
 
 	for (i = 0; i < 2; i++) {
 		begin(state);
-		assert_int_equal(
-			ofi_rdm_trigger_rma(&work_ep, types[i], &msg, FI_TRIGGER | FI_FENCE), 0);
+		assert_int_equal(trigger_rma(types[i], &msg, FI_TRIGGER | FI_FENCE), 0);
 		reuse_arrays();
 		work_count(1);
 		assert_int_equal(work_made.type, types[i]);
@@ -179,7 +192,7 @@ static void operands_are_kept(void **state)
 
 	for (i = 0; i < 3; i++) {
 		begin(state);
-		assert_int_equal(ofi_rdm_trigger_atomic(&work_ep, types[i], &args, FI_TRIGGER), 0);
+		assert_int_equal(trigger_atomic(types[i], &args, FI_TRIGGER), 0);
 		reuse_arrays();
 		work_count(1);
 		assert_int_equal(work_made.type, types[i]);
@@ -202,10 +215,8 @@ static void injected_bytes_are_copied(void **state)
 	struct fi_msg_rma rma = transfer(1);
 
 	(void)state;
-	assert_int_equal(ofi_rdm_trigger_msg(&work_ep, FI_OP_TSEND, &msg, FI_TRIGGER | FI_INJECT),
-			 0);
-	assert_int_equal(ofi_rdm_trigger_rma(&work_ep, FI_OP_WRITE, &rma, FI_TRIGGER | FI_INJECT),
-			 0);
+	assert_int_equal(trigger_msg(FI_OP_TSEND, &msg, FI_TRIGGER | FI_INJECT), 0);
+	assert_int_equal(trigger_rma(FI_OP_WRITE, &rma, FI_TRIGGER | FI_INJECT), 0);
 	words[0] = words[1] = 0;
 	reuse_arrays();
 	work_count(1);
@@ -227,9 +238,7 @@ static void injected_operands_are_copied(void **state)
 	struct ofi_atomic_args args = operation(0);
 
 	(void)state;
-	assert_int_equal(ofi_rdm_trigger_atomic(&work_ep, FI_OP_COMPARE_ATOMIC, &args,
-						FI_TRIGGER | FI_INJECT),
-			 0);
+	assert_int_equal(trigger_atomic(FI_OP_COMPARE_ATOMIC, &args, FI_TRIGGER | FI_INJECT), 0);
 	memset(words, 0, sizeof(words));
 	reuse_arrays();
 	work_count(1);
@@ -249,17 +258,12 @@ static void a_fetch_has_no_operands(void **state)
 	args.compare = NULL;
 	args.compare_count = 0;
 	args.msg.msg_iov = wrong;
-	assert_int_equal(
-		ofi_rdm_trigger_atomic(&work_ep, FI_OP_FETCH_ATOMIC, &args, FI_TRIGGER | FI_INJECT),
-		0);
+	assert_int_equal(trigger_atomic(FI_OP_FETCH_ATOMIC, &args, FI_TRIGGER | FI_INJECT), 0);
 	args.msg.iov_count = WORK_LISTS + 1;
-	assert_int_equal(ofi_rdm_trigger_atomic(&work_ep, FI_OP_FETCH_ATOMIC, &args, FI_TRIGGER),
-			 0);
+	assert_int_equal(trigger_atomic(FI_OP_FETCH_ATOMIC, &args, FI_TRIGGER), 0);
 	args.msg.msg_iov = NULL;
 	args.msg.iov_count = 0;
-	assert_int_equal(
-		ofi_rdm_trigger_atomic(&work_ep, FI_OP_FETCH_ATOMIC, &args, FI_TRIGGER | FI_INJECT),
-		0);
+	assert_int_equal(trigger_atomic(FI_OP_FETCH_ATOMIC, &args, FI_TRIGGER | FI_INJECT), 0);
 	work_count(1);
 	assert_int_equal(work_calls, 3);
 	assert_ptr_equal(work_made.result[0].addr, &results[0]);
@@ -288,10 +292,10 @@ static ssize_t any(enum fi_op_type type)
 	struct ofi_atomic_args args = operation(0);
 
 	if (type <= FI_OP_TSEND)
-		return ofi_rdm_trigger_msg(&work_ep, type, &msg, FI_TRIGGER);
+		return trigger_msg(type, &msg, FI_TRIGGER);
 	if (type <= FI_OP_WRITE)
-		return ofi_rdm_trigger_rma(&work_ep, type, &rma, FI_TRIGGER);
-	return ofi_rdm_trigger_atomic(&work_ep, type, &args, FI_TRIGGER);
+		return trigger_rma(type, &rma, FI_TRIGGER);
+	return trigger_atomic(type, &args, FI_TRIGGER);
 }
 
 /* Nobody is there to whom the call could return it. */
@@ -355,7 +359,7 @@ static void conditions_are_checked(void **state)
 	assert_int_equal(post(0, FI_TRIGGER), -FI_EBADFLAGS);
 	work_info.caps |= FI_TRIGGER;
 	msg.context = NULL;
-	assert_int_equal(ofi_rdm_trigger_msg(&work_ep, FI_OP_SEND, &msg, FI_TRIGGER), -FI_EINVAL);
+	assert_int_equal(trigger_msg(FI_OP_SEND, &msg, FI_TRIGGER), -FI_EINVAL);
 	contexts[0].event_type = FI_TRIGGER_XPU;
 	assert_int_equal(post(0, FI_TRIGGER), -FI_ENOSYS);
 	contexts[0].event_type = FI_TRIGGER_THRESHOLD;
@@ -382,11 +386,9 @@ static void lists_are_checked(void **state)
 	msgs[1].msg_iov = rmas[2].msg_iov = NULL;
 	rmas[3].rma_iov = NULL;
 	for (i = 0; i < 2; i++)
-		assert_int_equal(ofi_rdm_trigger_msg(&work_ep, FI_OP_RECV, &msgs[i], FI_TRIGGER),
-				 -FI_EINVAL);
+		assert_int_equal(trigger_msg(FI_OP_RECV, &msgs[i], FI_TRIGGER), -FI_EINVAL);
 	for (i = 0; i < 4; i++)
-		assert_int_equal(ofi_rdm_trigger_rma(&work_ep, FI_OP_READ, &rmas[i], FI_TRIGGER),
-				 -FI_EINVAL);
+		assert_int_equal(trigger_rma(FI_OP_READ, &rmas[i], FI_TRIGGER), -FI_EINVAL);
 	for (i = 0; i < 7; i++)
 		args[i] = operation(0);
 	args[0].msg.iov_count = args[1].msg.rma_iov_count = n;
@@ -395,12 +397,11 @@ static void lists_are_checked(void **state)
 	args[5].compare = NULL;
 	args[6].result = NULL;
 	for (i = 0; i < 7; i++)
-		assert_int_equal(ofi_rdm_trigger_atomic(&work_ep, FI_OP_COMPARE_ATOMIC, &args[i],
-							FI_TRIGGER),
+		assert_int_equal(trigger_atomic(FI_OP_COMPARE_ATOMIC, &args[i], FI_TRIGGER),
 				 -FI_EINVAL);
 	/* As many as there may be are no fault. */
 	msgs[0].iov_count = n - 1;
-	assert_int_equal(ofi_rdm_trigger_msg(&work_ep, FI_OP_RECV, &msgs[0], FI_TRIGGER), 0);
+	assert_int_equal(trigger_msg(FI_OP_RECV, &msgs[0], FI_TRIGGER), 0);
 	assert_int_equal(work_checks, 1);
 	assert_int_equal(work_when.ref.children, 1);
 }
@@ -430,12 +431,10 @@ static void without_memory_nothing_is_queued(void **state)
 		work_fail_at = i;
 		assert_int_equal(post(0, FI_TRIGGER | FI_INJECT), -FI_ENOMEM);
 		work_fail_at = i;
-		assert_int_equal(
-			ofi_rdm_trigger_rma(&work_ep, FI_OP_WRITE, &rma, FI_TRIGGER | FI_INJECT),
-			-FI_ENOMEM);
+		assert_int_equal(trigger_rma(FI_OP_WRITE, &rma, FI_TRIGGER | FI_INJECT),
+				 -FI_ENOMEM);
 		work_fail_at = i;
-		assert_int_equal(ofi_rdm_trigger_atomic(&work_ep, FI_OP_ATOMIC, &args,
-							FI_TRIGGER | FI_INJECT),
+		assert_int_equal(trigger_atomic(FI_OP_ATOMIC, &args, FI_TRIGGER | FI_INJECT),
 				 -FI_ENOMEM);
 	}
 	work_fail_at = 3;
