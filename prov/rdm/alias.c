@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include "prov/base/ops.h"
 #include <rdma/fi_errno.h>
-#include "prov/base/ep.h"
 #include "calls.h"
 #include "ep.h"
 #include "prov/base/refuse.h"
@@ -20,7 +19,7 @@ static struct fid *aliased_fid(struct fid *fid)
 	return &alias_of(fid)->endpoint->fid.fid;
 }
 
-static struct ofi_ep_op_flags op_flags_of(struct ofi_rdm_fid *a)
+struct ofi_ep_op_flags ofi_rdm_op_flags(struct ofi_rdm_fid *a)
 {
 	uint64_t trigger = a->endpoint->info->caps & FI_TRIGGER;
 
@@ -42,7 +41,7 @@ static int alias_close(struct fid *fid)
 static int alias_control(struct fid *fid, int command, void *arg)
 {
 	struct ofi_rdm_fid *a = alias_of(fid);
-	struct ofi_ep_op_flags of = op_flags_of(a);
+	struct ofi_ep_op_flags of = ofi_rdm_op_flags(a);
 
 	switch (command) {
 	case FI_ALIAS:
@@ -87,7 +86,7 @@ int ofi_rdm_alias_open(struct ofi_rdm_ep *ep, uint64_t tx_op_flags, uint64_t rx_
 	a->endpoint = ep;
 	a->tx_op_flags = tx_op_flags;
 	a->rx_op_flags = rx_op_flags;
-	of = op_flags_of(a);
+	of = ofi_rdm_op_flags(a);
 	ret = ofi_ep_set_op_flags(a->endpoint->domain->prov, &of, &arg->flags);
 	if (ret) {
 		free(a);

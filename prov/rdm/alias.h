@@ -8,6 +8,7 @@
 #define OFI_RDM_ALIAS_H
 
 #include <rdma/fi_endpoint.h>
+#include "prov/base/ep.h"
 #include "rdm.h"
 
 /* The flags that fi_alias() and FI_SETOPSFLAG may set as defaults of transmits and receives. */
@@ -16,6 +17,8 @@
 	 FI_DELIVERY_COMPLETE | FI_INJECT | FI_MATCH_COMPLETE)
 #define OFI_RDM_RX_OP_FLAGS (FI_COMPLETION | FI_MULTI_RECV)
 
+/* Returns the default flags of an alias or a context, and the flags that may be defaults. */
+struct ofi_ep_op_flags ofi_rdm_op_flags(struct ofi_rdm_fid *fid);
 /*
  * Opens an alias of the endpoint; tx_op_flags and rx_op_flags are the defaults of the fid that
  * fi_alias() was called on. Returns 0 or -FI_E*.

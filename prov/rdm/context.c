@@ -8,7 +8,6 @@
 #include "atomic.h"
 #include "calls.h"
 #include "ep.h"
-#include "prov/base/ep.h"
 #include "prov/base/ops.h"
 #include "prov/base/refuse.h"
 #include "sep_int.h"
@@ -27,15 +26,6 @@ static uint8_t half_of(const struct ofi_rdm_context *context)
 static const struct fi_provider *prov_of(const struct ofi_rdm_context *context)
 {
 	return context->sep->domain->prov;
-}
-
-static struct ofi_ep_op_flags op_flags_of(struct ofi_rdm_context *context)
-{
-	uint64_t trigger = context->sep->info->caps & FI_TRIGGER;
-
-	return (struct ofi_ep_op_flags){ &context->head.tx_op_flags, &context->head.rx_op_flags,
-					 OFI_RDM_TX_OP_FLAGS | trigger,
-					 OFI_RDM_RX_OP_FLAGS | trigger };
 }
 
 /*
@@ -135,7 +125,7 @@ static int context_alias(struct ofi_rdm_context *context, const struct fi_alias 
 	if (!alias)
 		return -FI_ENOMEM;
 	*alias = *context;
-	of = op_flags_of(alias);
+	of = ofi_rdm_op_flags(&alias->head);
 	ret = ofi_ep_set_op_flags(prov_of(context), &of, &arg->flags);
 	if (ret) {
 		free(alias);
@@ -151,7 +141,7 @@ static int context_alias(struct ofi_rdm_context *context, const struct fi_alias 
 static int context_control(struct fid *fid, int command, void *arg)
 {
 	struct ofi_rdm_context *context = context_of(fid);
-	struct ofi_ep_op_flags of = op_flags_of(context);
+	struct ofi_ep_op_flags of = ofi_rdm_op_flags(&context->head);
 
 	switch (command) {
 	case FI_ENABLE:
