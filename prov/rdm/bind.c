@@ -14,12 +14,6 @@
 #include "prov/base/stx.h"
 #include "srx.h"
 
-static int bind_refuse(const struct ofi_rdm_ep *ep, const char *what)
-{
-	return ofi_refuse(ep->domain->prov, FI_LOG_EP_CTRL, -FI_EINVAL,
-			  "fi_ep_bind: the %s belongs to another domain\n", what);
-}
-
 static int bind_cq(struct ofi_rdm_ep *ep, struct ofi_rdm_cq *cq, uint64_t flags)
 {
 	uint64_t bound = (ep->tx_cq ? FI_TRANSMIT : 0) | (ep->rx_cq ? FI_RECV : 0);
@@ -163,7 +157,8 @@ static int bind_cntr(struct ofi_rdm_ep *ep, struct ofi_cntr *cntr, uint64_t flag
 	if (ret)
 		return ret;
 	if (!ofi_cntr_of(&cntr->fid.fid, &ep->domain->ref))
-		return bind_refuse(ep, "counter");
+		return ofi_refuse(ep->domain->prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+				  "fi_ep_bind: the counter belongs to another domain\n");
 	return ep->enabled ? bind_cntr_late(ep, cntr, flags) : set_cntr(ep, cntr, flags);
 }
 
@@ -173,7 +168,8 @@ static int bind_av(struct ofi_rdm_ep *ep, struct ofi_rdm_av *av, uint64_t flags)
 		return ofi_refuse_flags(ep->domain->prov, FI_LOG_EP_CTRL,
 					"fi_ep_bind of an address vector", flags);
 	if (av->base.parent != &ep->domain->ref)
-		return bind_refuse(ep, "address vector");
+		return ofi_refuse(ep->domain->prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+				  "fi_ep_bind: the address vector belongs to another domain\n");
 	if (ep->av)
 		return ofi_refuse_second(ep->domain->prov, FI_LOG_EP_CTRL, "fi_ep_bind",
 					 "an address vector");

@@ -327,25 +327,20 @@ void ofi_rdm_coll_attend(struct ofi_rdm_coll *coll)
 	ofi_rdm_unlock(coll->ep);
 }
 
-/* Makes the device send something, which reveals whether the peer is alive. */
-static void coll_ask(struct ofi_rdm_peer *peer)
-{
-	if (peer->proto.up)
-		ofi_rdm_xport(&peer->proto)->touch(&peer->proto);
-}
-
 static void coll_tick(struct ofi_rdm_coll *coll)
 {
+	const struct ofi_rdm_xport_ops *ops = coll->ep->proto.xport.ops;
 	struct ofi_rdm_xfer *xfer;
 
 	if (ofi_coll_forming(coll->engine)) {
-		coll->ep->proto.xport.ops->poll(&coll->ep->proto);
+		ops->poll(&coll->ep->proto);
 		set_tick(coll, coll->tick_ms < TICK_MAX_MS ? 2 * coll->tick_ms : TICK_MAX_MS);
 		return;
 	}
+	/* What the device sends reveals whether the peer is alive. */
 	LIST_FOREACH (xfer, &coll->xfers, link)
-		if (!xfer->out)
-			coll_ask(xfer->peer);
+		if (!xfer->out && xfer->peer->proto.up)
+			ops->touch(&xfer->peer->proto);
 	set_tick(coll, LIST_EMPTY(&coll->xfers) ? 0 : SILENCE_MS);
 }
 

@@ -174,11 +174,6 @@ int ofi_rdm_coll_name(void *arg, fi_addr_t fi_addr, void *name, size_t *len)
 	return 0;
 }
 
-static int coll_ops_refuse(const struct ofi_rdm_ep *ep, int err, const char *why)
-{
-	return ofi_refuse(ep->domain->prov, FI_LOG_EP_CTRL, err, "fi_join: %s\n", why);
-}
-
 /*
  * Called with the first group: from now on each progress call drives collectives. Endpoints without
  * a group do not pay for them.
@@ -198,19 +193,20 @@ int ofi_rdm_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, stru
 		      void *context)
 {
 	struct ofi_rdm_ep *ep = ofi_rdm_self(fid);
+	const struct fi_provider *prov = ep->domain->prov;
 	struct ofi_rdm_coll *coll = ep->coll;
 	int ret;
 
 	if (!(flags & FI_COLLECTIVE))
-		return coll_ops_refuse(
-			ep, -FI_ENOSYS,
-			"reliable datagrams have no multicast; FI_COLLECTIVE, or fi_join_collective, joins a collective group");
+		return ofi_refuse(
+			prov, FI_LOG_EP_CTRL, -FI_ENOSYS,
+			"fi_join: reliable datagrams have no multicast; FI_COLLECTIVE, or fi_join_collective, joins a collective group\n");
 	if (!coll)
-		return coll_ops_refuse(ep, -FI_EOPNOTSUPP,
-				       "the endpoint was opened without FI_COLLECTIVE");
+		return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EOPNOTSUPP,
+				  "fi_join: the endpoint was opened without FI_COLLECTIVE\n");
 	if (!ep->enabled)
-		return coll_ops_refuse(ep, -FI_EOPBADSTATE,
-				       "the endpoint is not enabled; use fi_enable");
+		return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EOPBADSTATE,
+				  "fi_join: the endpoint is not enabled; use fi_enable\n");
 	coll_collect(ep);
 	ret = ofi_coll_mc_join(&coll->owner, addr, flags, mc, context);
 	if (!ret)
