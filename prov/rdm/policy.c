@@ -91,9 +91,7 @@ static void on_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 		break;
 	case OFI_RDM_CMWIRE_STALE:
 		/* Another process has this address now; its incarnation is not known yet. */
-		if (conn->known)
-			conn->past = conn->known;
-		conn->known = 0;
+		conn_learn(conn, 0);
 		ofi_rdm_conn_retry(set, conn, FI_ECONNREFUSED);
 		break;
 	case OFI_RDM_CMWIRE_RESOURCES:
