@@ -16,6 +16,7 @@
 #define vrb_ud_recv_take	 fake_recv_take
 #define vrb_ud_delivered	 fake_delivered
 #include "prov/verbs/rdm/conn_first.c"
+#include "prov/verbs/rdm/proof.h"
 
 enum { NUMBER = 77, OTHER = 78, QPN = 5, KEY = 6, LEN = 40 };
 

@@ -2,7 +2,6 @@
 /*
  * Arriving packets: matched, kept or passed to the protocol; and the receives that they complete.
  */
-#include <string.h>
 #include "prov/base/cq_ring.h"
 #include "prov/base/hmem_copy.h"
 #include <rdma/fi_errno.h>

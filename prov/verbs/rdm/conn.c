@@ -5,8 +5,6 @@
 #include <rdma/providers/fi_log.h>
 #include "conn_first.h"
 #include "conn_int.h"
-#include "prov/rdm/lock.h"
-#include "prov/rdm/op.h"
 #include "prov/rdm/reply.h"
 #include "progress.h"
 #include "proof.h"

@@ -4,8 +4,6 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include "prov/base/wait.h"
-#include "prov/rdm/av.h"
 #include "conn_data.h"
 #include "conn_first.h"
 #include "conn_int.h"
@@ -14,7 +12,6 @@
 #include "ud.h"
 #include "prov/verbs/cm/cm_wire.h"
 #include "prov/verbs/provider/err.h"
-#include "prov/verbs/provider/async.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/provider/tclass.h"
 

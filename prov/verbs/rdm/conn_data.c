@@ -4,7 +4,6 @@
 #include <ofi/addr.h>
 #include "conn_data.h"
 #include "prov/verbs/cm/cm_wire.h"
-#include "prov/verbs/provider/prov.h"
 
 #define NO_PORT 1 /* any that is valid: the name of a queue pair has none */
 

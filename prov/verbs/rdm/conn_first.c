@@ -4,9 +4,7 @@
 
 #include <string.h>
 #include "prov/rdm/av.h"
-#include "prov/rdm/peer.h"
 #include "progress.h"
-#include "proof.h"
 
 void vrb_rdm_first_put(struct vrb_rc_conn *conn, uint8_t len, struct vrb_ud_first *first)
 {

@@ -11,7 +11,6 @@
 
 #include <ofi/addr.h>
 #include "conn.h"
-#include "prov/verbs/provider/fabric.h"
 
 static inline struct vrb_cm *vrb_rdm_conn_cm(const struct ofi_rdm_ep *ep)
 {

@@ -2,7 +2,6 @@
 /* Connections to peers: listening, timers, closing. */
 #include <errno.h>
 #include <ifaddrs.h>
-#include <limits.h>
 #include <net/if.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -20,7 +19,6 @@
 #include "prov/rdm/msg.h"
 #include "secret.h"
 #include "prov/rdm/upcall.h"
-#include "window.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/base/name.h"
 #include "prov/base/refuse.h"

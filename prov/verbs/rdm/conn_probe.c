@@ -7,12 +7,9 @@
  * merely busy would keep it busy: hundreds of processes that connect to each other would ask more
  * than they connect.
  */
-#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <rdma/fi_errno.h>
-#include <rdma/providers/fi_log.h>
 #include "prov/base/wait.h"
 #include "conn_data.h"
 #include "conn_int.h"

@@ -4,7 +4,6 @@
 #define VRB_CONN_TABLE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct vrb_rc_conn;

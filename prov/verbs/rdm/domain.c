@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Domains of reliable datagrams: their calls and their objects. */
-#include <strings.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "prov/base/ops.h"
@@ -11,7 +10,6 @@
 #include "prov/rdm/av.h"
 #include "cache.h"
 #include "prov/rdm/coll.h"
-#include "prov/rdm/cq.h"
 #include "domain.h"
 #include "prov/verbs/discovery/kind.h"
 #include "rc.h"

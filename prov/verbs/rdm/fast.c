@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The fast path of sends. */
 #include <string.h>
-#include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 #include "arrive.h"
-#include "prov/rdm/proto_ops.h"
 #include "prov/rdm/cq.h"
 #include "rc_conn.h"
 #include "prov/rdm/lock.h"
@@ -12,7 +10,6 @@
 #include "prov/base/ops.h"
 #include "prov/rdm/calls.h"
 #include "rc.h"
-#include "progress.h"
 #include "prov/rdm/stats.h"
 
 /* Sends a small message inline if nothing is queued before it. On false nothing was done. */

@@ -4,7 +4,6 @@
 #include <string.h>
 #include "prov/base/wait.h"
 #include "prov/rdm/av.h"
-#include "conn_data.h"
 #include "rc.h"
 
 /*

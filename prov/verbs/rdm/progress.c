@@ -2,7 +2,6 @@
 /* The endpoint's CQ: arriving packets and completed work requests. */
 #include <errno.h>
 #include <poll.h>
-#include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "arrive.h"

@@ -2,7 +2,6 @@
 /* How the two ends of a connection prove that they know the job secret. */
 #include "proof.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>

@@ -7,7 +7,6 @@
 #include <rdma/providers/fi_log.h>
 #include "prov/base/wait.h"
 #include "rc_conn.h"
-#include "prov/rdm/peer.h"
 #include "proof.h"
 #include "shm.h"
 #include "ud.h"

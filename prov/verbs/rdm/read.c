@@ -4,7 +4,6 @@
  * reader.
  */
 #include <stdio.h>
-#include <string.h>
 #include "prov/base/refuse.h"
 #include "prov/base/cq_peer.h"
 #include "prov/base/ops.h"

@@ -3,7 +3,6 @@
 #ifndef VRB_RDM_RETIRE_H
 #define VRB_RDM_RETIRE_H
 
-#include "prov/rdm/op.h"
 #include "prov/rdm/peer.h"
 
 /* Retires a completed work request and the unsignaled ones before it. */

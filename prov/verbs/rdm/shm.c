@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include <ofi/addr.h>
 #include "prov/verbs/discovery/resolve.h"

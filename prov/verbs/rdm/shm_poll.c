@@ -10,7 +10,6 @@
  * the peer then uses the ring again, until the endpoint sleeps the next time. The device's event
  * for that packet wakes any thread that sleeps.
  */
-#include <string.h>
 #include "src/ds/compiler.h"
 #include "arrive.h"
 #include "shm_int.h"

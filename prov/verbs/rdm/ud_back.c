@@ -17,7 +17,6 @@
  * therefore goes to the error state, and is destroyed only after the device has returned that
  * receive, or has failed to do so in time. Such a peer gets no other queue pair.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>

@@ -14,13 +14,11 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include <ofi/addr.h>
 #include "proof.h"
-#include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/queue/qp.h"
 #include "ud_int.h"

@@ -3,7 +3,6 @@
  * Receiving on unreliable datagrams: packets are put in order, messages are assembled in the
  * transport's receive buffers, and the peer's reads and writes are carried out.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>

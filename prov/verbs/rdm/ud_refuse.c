@@ -4,7 +4,6 @@
  * such packets, so the number of refusals is limited, and they are as long as a header. Whoever
  * knows one of a connection's two numbers gets the same answer as somebody who knows none.
  */
-#include "prov/verbs/provider/prov.h"
 #include "ud_int.h"
 
 static bool may_refuse(struct vrb_ud *all)

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include "prov/verbs/dgram/ud_name.h"
 #include "prov/verbs/provider/mr_table.h"
 #include "prov/verbs/provider/prov.h"
 #include "ud_int.h"

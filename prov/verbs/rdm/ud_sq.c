@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The device's send queue for unreliable datagrams, and the packets in it. */
-#include <stdlib.h>
 #include "ud_int.h"
 
 #define SIGNAL_EVERY 16u

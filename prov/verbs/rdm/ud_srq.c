@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
