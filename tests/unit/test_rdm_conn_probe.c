@@ -11,7 +11,7 @@
 #define rdma_destroy_id	   fake_destroy_id
 #define vrb_cm_create_id   fake_create_id
 #define vrb_rdm_conn_step  fake_step
-#define vrb_rdm_conn_wake  fake_wake
+#define vrb_rdm_conn_defer fake_defer
 #define vrb_rdm_conn_event fake_event
 #define ofi_now_ms	   fake_now_ms
 #include "prov/verbs/rdm/conn_probe.c"
@@ -82,10 +82,9 @@ struct ofi_rdm_conn_action vrb_rdm_conn_step(struct ofi_rdm_peer *peer,
 	return (struct ofi_rdm_conn_action){ 0 };
 }
 
-void vrb_rdm_conn_wake(struct ofi_rdm_ep *ep, uint64_t ms)
+void vrb_rdm_conn_defer(struct ofi_rdm_ep *ep, struct vrb_rdm_deferred *deferred)
 {
-	(void)ep;
-	(void)ms;
+	SLIST_INSERT_HEAD(&vrb_rc(ep)->conns.deferred, deferred, link);
 }
 
 void vrb_rdm_conn_event(struct ofi_rdm_ep *ep, vrb_rdm_cm_event_fn *handle, struct vrb_owner *owner,
@@ -123,12 +122,17 @@ static int begin(void **state)
 
 static int end(void **state)
 {
+	struct vrb_rdm_deferred *probe;
 	unsigned int i;
 
 	(void)state;
 	for (i = 0; i < PEERS; i++)
 		vrb_rdm_conn_probes_end(&peers[i].rdm);
-	vrb_rdm_conn_probes_free(&rc.conns.probes);
+	while ((probe = SLIST_FIRST(&rc.conns.deferred))) {
+		SLIST_REMOVE_HEAD(&rc.conns.deferred, link);
+		probe->destroy(probe);
+		probe->end.run(&rc.rdm, &probe->end);
+	}
 	return 0;
 }
 

@@ -55,10 +55,10 @@ void ofi_rdm_peer_leave(struct ofi_rdm_peer *of)
 /* As the event thread does. */
 static void tick(void)
 {
-	struct vrb_rdm_dead_conns freeable;
+	struct vrb_rdm_deferred_list freeable;
 
 	vrb_rdm_conn_freeable(&rc.rdm, &freeable);
-	vrb_rdm_conn_defer_free(&rc.rdm, &freeable);
+	vrb_rdm_conn_defer_all(&rc.rdm, &freeable);
 	vrb_rdm_conn_free_deferred(&rc.rdm);
 }
 

@@ -358,12 +358,15 @@ static void ep_wake(struct ofi_rdm_ep *ep, uint64_t ms)
  */
 static void destroy_old(struct ofi_rdm_ep *ep)
 {
-	struct vrb_ud_rcs old = SLIST_HEAD_INITIALIZER(old);
-	struct ofi_rdm_task *task;
+	struct vrb_rdm_deferred_list old = SLIST_HEAD_INITIALIZER(old);
+	struct vrb_rdm_deferred *rc;
 
 	vrb_ud_take_old(ep, &old);
-	while ((task = vrb_ud_destroy_old(&old)))
-		task->run(ep, task);
+	while ((rc = SLIST_FIRST(&old))) {
+		SLIST_REMOVE_HEAD(&old, link);
+		rc->destroy(rc);
+		rc->end.run(ep, &rc->end);
+	}
 	vrb_ud_old_due(ep, net.now);
 }
 

@@ -42,8 +42,6 @@ static uint64_t first_deferred_free(const struct ofi_rdm_ep *ep, uint64_t next)
 {
 	const struct vrb_rc_conn *conn;
 
-	if (__atomic_load_n(&vrb_rc(ep)->conns.deferred.some, __ATOMIC_RELAXED))
-		return 0;
 	SLIST_FOREACH (conn, &vrb_rc(ep)->conns.dead_conns, dead_entry) {
 		if (vrb_rc_conn_freeable(conn, vrb_rc(ep)->conns.set.now))
 			return 0;

@@ -30,9 +30,8 @@ struct vrb_rdm_host_probe {
 	 */
 	uint32_t number;
 	bool to_port;
-	LIST_ENTRY(vrb_rdm_host_probe) link;  /* in peer->probes */
-	SLIST_ENTRY(vrb_rdm_host_probe) over; /* in ep->conns.probes, then conns.deferred */
-	struct ofi_rdm_task end;	      /* runs when the id is destroyed */
+	LIST_ENTRY(vrb_rdm_host_probe) link; /* in peer->probes */
+	struct vrb_rdm_deferred deferred;
 };
 
 /*

@@ -69,16 +69,51 @@ void vrb_rdm_conn_settle(struct ofi_rdm_ep *ep)
 	ofi_rdm_unlock(ep);
 }
 
-static void refuse_request(struct ofi_rdm_ep *ep, struct vrb_rdm_cm_event *pending)
+void vrb_rdm_conn_defer(struct ofi_rdm_ep *ep, struct vrb_rdm_deferred *deferred)
 {
 	struct vrb_rdm_conns *conns = &vrb_rc(ep)->conns;
 
-	ofi_lock(&conns->deferred.lock);
-	SLIST_INSERT_HEAD(&conns->deferred.requests, pending, over);
-	__atomic_store_n(&conns->deferred.some, true, __ATOMIC_RELAXED);
-	ofi_unlock(&conns->deferred.lock);
+	ofi_lock(&conns->deferred_lock);
+	SLIST_INSERT_HEAD(&conns->deferred, deferred, link);
+	ofi_unlock(&conns->deferred_lock);
 	if (!ep->closing)
 		vrb_rdm_conn_wake(ep, 0);
+}
+
+/* Tasks run in order, so events of an object are handled before it is freed. */
+void vrb_rdm_conn_free_deferred(struct ofi_rdm_ep *ep)
+{
+	struct vrb_rdm_conns *conns = &vrb_rc(ep)->conns;
+	struct vrb_rdm_deferred_list list;
+	struct vrb_rdm_deferred *deferred;
+
+	ofi_lock(&conns->deferred_lock);
+	list = conns->deferred;
+	SLIST_INIT(&conns->deferred);
+	ofi_unlock(&conns->deferred_lock);
+	if (SLIST_EMPTY(&list))
+		return;
+	while ((deferred = SLIST_FIRST(&list))) {
+		SLIST_REMOVE_HEAD(&list, link);
+		deferred->destroy(deferred);
+		ofi_rdm_task_add(ep, &deferred->end);
+	}
+	vrb_rdm_conn_tasks(ep);
+}
+
+static void request_destroy(struct vrb_rdm_deferred *deferred)
+{
+	struct vrb_rdm_cm_event *pending =
+		(struct vrb_rdm_cm_event *)((char *)deferred -
+					    offsetof(struct vrb_rdm_cm_event, deferred));
+
+	rdma_destroy_id(pending->refused);
+}
+
+static void request_free(struct ofi_rdm_ep *ep, struct ofi_rdm_task *end)
+{
+	(void)ep;
+	free((char *)end - offsetof(struct vrb_rdm_cm_event, deferred.end));
 }
 
 static void cm_event_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)
@@ -86,10 +121,13 @@ static void cm_event_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)
 	struct vrb_rdm_cm_event *pending = (struct vrb_rdm_cm_event *)task;
 
 	pending->refused = pending->handle(pending->owner, &pending->event);
-	if (pending->refused)
-		refuse_request(ep, pending);
-	else
+	if (!pending->refused) {
 		free(pending);
+		return;
+	}
+	pending->deferred.destroy = request_destroy;
+	pending->deferred.end.run = request_free;
+	vrb_rdm_conn_defer(ep, &pending->deferred);
 }
 
 /* Copies the private data too, which are valid until the event is acknowledged. */

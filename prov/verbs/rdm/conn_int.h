@@ -52,13 +52,12 @@ void vrb_rdm_conn_end(struct vrb_rc_conn *conn, int err);
 /* Leaves the connection to the event thread to be freed. */
 void vrb_rdm_conn_free_later(struct vrb_rc_conn *conn);
 /* Moves those of ep->conns.dead_conns that can be freed now to `freeable`. */
-void vrb_rdm_conn_freeable(struct ofi_rdm_ep *ep, struct vrb_rdm_dead_conns *freeable);
-/* Leaves them and the finished probes to vrb_rdm_conn_free_deferred(). */
-void vrb_rdm_conn_defer_free(struct ofi_rdm_ep *ep, struct vrb_rdm_dead_conns *freeable);
-/*
- * Destroys the ids and queue pairs of what can be freed. Called by the event thread without the
- * lock.
- */
+void vrb_rdm_conn_freeable(struct ofi_rdm_ep *ep, struct vrb_rdm_deferred_list *freeable);
+/* Leaves them, and queue pairs that were given back, to vrb_rdm_conn_free_deferred(). */
+void vrb_rdm_conn_defer_all(struct ofi_rdm_ep *ep, struct vrb_rdm_deferred_list *freeable);
+/* Leaves one object to vrb_rdm_conn_free_deferred(). */
+void vrb_rdm_conn_defer(struct ofi_rdm_ep *ep, struct vrb_rdm_deferred *deferred);
+/* Frees what was left to it. Called by the event thread without the lock. */
 void vrb_rdm_conn_free_deferred(struct ofi_rdm_ep *ep);
 /* Called when the connection has been flushed; peer->next may replace it now. */
 void vrb_rdm_conn_drained(struct vrb_rc_conn *conn);
@@ -88,10 +87,6 @@ void vrb_rdm_conn_probes_end(struct ofi_rdm_peer *peer);
  */
 void vrb_rdm_conn_ask(struct vrb_rc_conn *conn);
 void vrb_rdm_conn_asks_end(struct ofi_rdm_peer *peer);
-/* Frees probes that are finished. Called without the lock. */
-void vrb_rdm_conn_probes_free(struct vrb_rdm_host_probes *probes);
-/* Frees a probe whose id is destroyed. */
-void vrb_rdm_conn_probe_ended(struct ofi_rdm_ep *ep, struct ofi_rdm_task *end);
 
 /* Handles an event for its owner. Returns an id to be destroyed, or NULL. */
 typedef struct rdma_cm_id *vrb_rdm_cm_event_fn(struct vrb_owner *owner,
@@ -104,8 +99,8 @@ struct vrb_rdm_cm_event {
 	struct vrb_owner *owner;
 	struct rdma_cm_event event;
 	struct rdma_cm_id *refused;
-	SLIST_ENTRY(vrb_rdm_cm_event) over; /* in ep->conns.deferred.requests */
-	uint8_t data[];			    /* private data, and what a letter carries behind it */
+	struct vrb_rdm_deferred deferred; /* destroys `refused` */
+	uint8_t data[];			  /* private data, and what a letter carries behind it */
 };
 
 /*

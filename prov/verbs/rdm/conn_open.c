@@ -16,6 +16,7 @@
 #include "conn_int.h"
 #include "prov/rdm/lock.h"
 #include "progress.h"
+#include "ud.h"
 #include "prov/rdm/msg.h"
 #include "secret.h"
 #include "prov/rdm/upcall.h"
@@ -36,11 +37,11 @@
 
 static void tick_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *tick)
 {
-	struct vrb_rdm_dead_conns dead_conns;
+	struct vrb_rdm_deferred_list freeable;
 
 	(void)tick;
 	__atomic_store_n(&vrb_rc(ep)->conns.ticking, false, __ATOMIC_RELEASE);
-	vrb_rdm_conn_freeable(ep, &dead_conns);
+	vrb_rdm_conn_freeable(ep, &freeable);
 	/*
 	 * A peer that sends is connected, even if the connection manager does not report it in
 	 * time.
@@ -51,7 +52,7 @@ static void tick_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *tick)
 	} else if (!ep->closing) {
 		vrb_rdm_conn_wake(ep, ENABLE_MS);
 	}
-	vrb_rdm_conn_defer_free(ep, &dead_conns);
+	vrb_rdm_conn_defer_all(ep, &freeable);
 }
 
 /* Called by the event thread. */
@@ -78,7 +79,7 @@ static int open_timer(struct ofi_rdm_ep *ep)
 	vrb_rc(ep)->conns.tick.run = tick_run;
 	vrb_rc(ep)->conns.armed = UINT64_MAX;
 	ofi_lock_init(&vrb_rc(ep)->conns.armed_lock);
-	ofi_lock_init(&vrb_rc(ep)->conns.deferred.lock);
+	ofi_lock_init(&vrb_rc(ep)->conns.deferred_lock);
 	vrb_rc(ep)->conns.timer = (struct ofi_source){
 		.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
 		.ready = timer_ready,
@@ -341,7 +342,7 @@ void vrb_rdm_conn_close(struct ofi_rdm_ep *ep)
 		if (vrb_rc_peer(ep->peers[i])->next && !vrb_rc_peer(ep->peers[i])->next->qp)
 			close_conn(vrb_rc_peer(ep->peers[i])->next);
 	}
-	vrb_rdm_conn_probes_free(&vrb_rc(ep)->conns.probes);
+	vrb_rdm_conn_free_deferred(ep);
 	for (conn = vrb_rc_table_next(&vrb_rc(ep)->by_qp, NULL); conn; conn = next) {
 		next = vrb_rc_table_next(&vrb_rc(ep)->by_qp, conn);
 		close_conn(conn);

@@ -40,39 +40,36 @@ static bool probe_begin(struct vrb_rdm_host_probe *probe)
 	return !ret && !rdma_resolve_addr(probe->id, NULL, &addr.sa, vrb_params.resolve_timeout);
 }
 
+static void probe_destroy(struct vrb_rdm_deferred *deferred)
+{
+	struct vrb_rdm_host_probe *probe =
+		(struct vrb_rdm_host_probe *)((char *)deferred -
+					      offsetof(struct vrb_rdm_host_probe, deferred));
+
+	if (probe->id)
+		rdma_destroy_id(probe->id);
+}
+
+static void probe_free(struct ofi_rdm_ep *ep, struct ofi_rdm_task *end)
+{
+	(void)ep;
+	free((char *)end - offsetof(struct vrb_rdm_host_probe, deferred.end));
+}
+
+/* The event thread may free the probe at once. */
 static void probe_end(struct vrb_rdm_host_probe *probe)
 {
-	struct ofi_rdm_ep *ep = probe->ep;
-
 	LIST_REMOVE(probe, link);
 	probe->peer = NULL;
-	SLIST_INSERT_HEAD(&vrb_rc(ep)->conns.probes, probe, over);
-	if (!ep->closing)
-		vrb_rdm_conn_wake(ep, 0);
+	probe->deferred.destroy = probe_destroy;
+	probe->deferred.end.run = probe_free;
+	vrb_rdm_conn_defer(probe->ep, &probe->deferred);
 }
 
 void vrb_rdm_conn_probes_end(struct ofi_rdm_peer *peer)
 {
 	while (!LIST_EMPTY(&vrb_rc_peer(peer)->probes))
 		probe_end(LIST_FIRST(&vrb_rc_peer(peer)->probes));
-}
-
-void vrb_rdm_conn_probes_free(struct vrb_rdm_host_probes *probes)
-{
-	struct vrb_rdm_host_probe *probe;
-
-	while ((probe = SLIST_FIRST(probes))) {
-		SLIST_REMOVE_HEAD(probes, over);
-		if (probe->id)
-			rdma_destroy_id(probe->id);
-		free(probe);
-	}
-}
-
-void vrb_rdm_conn_probe_ended(struct ofi_rdm_ep *ep, struct ofi_rdm_task *end)
-{
-	(void)ep;
-	free((char *)end - offsetof(struct vrb_rdm_host_probe, end));
 }
 
 /*

@@ -10,7 +10,6 @@
 #include "prov/rdm/task.h"
 #include "prov/rdm/policy.h"
 #include "prov/verbs/cm/cm.h"
-#include "ud.h"
 
 struct ofi_rdm_ep;
 struct vrb_rc_peer;
@@ -23,9 +22,16 @@ struct vrb_rdm_listener {
 };
 
 SLIST_HEAD(vrb_rdm_dead_conns, vrb_rc_conn);
-SLIST_HEAD(vrb_rdm_host_probes, vrb_rdm_host_probe);
-SLIST_HEAD(vrb_rdm_cm_events, vrb_rdm_cm_event);
+SLIST_HEAD(vrb_rdm_deferred_list, vrb_rdm_deferred);
 TAILQ_HEAD(vrb_rdm_starved, vrb_rc_peer);
+
+/* What the event thread frees without the endpoint's lock, between events. */
+struct vrb_rdm_deferred {
+	SLIST_ENTRY(vrb_rdm_deferred) link;
+	/* Destroys the id or the queue pair. */
+	void (*destroy)(struct vrb_rdm_deferred *deferred);
+	struct ofi_rdm_task end; /* runs afterward and frees the object */
+};
 
 /*
  * An endpoint remembers when a host last answered anything, when a probe of it last began, and
@@ -62,19 +68,11 @@ struct vrb_rdm_conns {
 	struct vrb_rdm_listener listener;
 	struct ofi_source timer;
 	struct vrb_rdm_dead_conns dead_conns;
-	struct vrb_rdm_host_probes probes; /* finished probes */
 	struct vrb_rdm_host hosts[OFI_RDM_CONN_HOSTS];
-	struct ofi_rdm_task tick; /* runs expired timers */
-	bool ticking;		  /* the tick is queued; atomic */
-	/* What the event thread frees without the endpoint's lock. */
-	struct {
-		struct ofi_lock lock; /* taken last */
-		bool some;	      /* atomic */
-		struct vrb_rdm_dead_conns conns;
-		struct vrb_rdm_host_probes probes;
-		struct vrb_rdm_cm_events requests; /* refused connection requests */
-		struct vrb_ud_rcs old;		   /* queue pairs that were given back */
-	} deferred;
+	struct ofi_rdm_task tick;      /* runs expired timers */
+	bool ticking;		       /* the tick is queued; atomic */
+	struct ofi_lock deferred_lock; /* guards `deferred`; taken last */
+	struct vrb_rdm_deferred_list deferred;
 };
 
 #endif

@@ -89,7 +89,7 @@ struct vrb_rc_conn {
 	struct vrb_rdm_windows windows;
 	struct vrb_rdm_spare_windows spare_windows;
 	struct vrb_rc_conn *qp_next;	     /* in ep->by_qp */
-	SLIST_ENTRY(vrb_rc_conn) dead_entry; /* in ep->conns.dead_conns, then conns.deferred */
+	SLIST_ENTRY(vrb_rc_conn) dead_entry; /* in ep->conns.dead_conns */
 	/* News of a connection with ud, for the event thread. */
 	struct {
 		struct ofi_rdm_task task;
@@ -98,7 +98,7 @@ struct vrb_rc_conn {
 		bool silent; /* the peer does not acknowledge what was sent */
 		int err;     /* FI_E*: the connection has ended; or 0 */
 	} news;
-	struct ofi_rdm_task end; /* runs when the id and the queue pair are destroyed */
+	struct vrb_rdm_deferred deferred;
 };
 
 /*

@@ -26,9 +26,7 @@ struct ofi_rdm_task;
 struct vrb_rc_conn;
 struct vrb_ud;
 struct vrb_ud_conn;
-struct vrb_ud_rc;
-
-SLIST_HEAD(vrb_ud_rcs, vrb_ud_rc);
+struct vrb_rdm_deferred_list;
 
 /* Bytes of payload that are sent inline. */
 #define VRB_UD_INLINE 512u
@@ -85,14 +83,8 @@ int vrb_ud_conn_destroy_qp(struct vrb_rc_conn *conn);
  * needed because the device discards their completions with them. `now` is in us.
  */
 bool vrb_ud_old_due(struct ofi_rdm_ep *ep, uint64_t now);
-/* Return true if there are such queue pairs, and move them to a list. */
-bool vrb_ud_has_old(const struct ofi_rdm_ep *ep);
-void vrb_ud_take_old(struct ofi_rdm_ep *ep, struct vrb_ud_rcs *to);
-/*
- * Destroys the first of them and returns a task that does the rest, NULL if there is none. Called
- * without the lock, because the handler of an event of the queue pair may wait for it.
- */
-struct ofi_rdm_task *vrb_ud_destroy_old(struct vrb_ud_rcs *list);
+/* Moves these queue pairs to a list. */
+void vrb_ud_take_old(struct ofi_rdm_ep *ep, struct vrb_rdm_deferred_list *to);
 /* Tells the peer that the connection has ended. */
 void vrb_ud_conn_end(struct vrb_rc_conn *conn);
 /*

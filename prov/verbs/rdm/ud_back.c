@@ -364,45 +364,37 @@ bool vrb_ud_old_due(struct ofi_rdm_ep *ep, uint64_t now)
 		all->rcs.old = wait;
 		all->calls->wake(ep, WAIT_MS);
 	}
-	return vrb_ud_has_old(ep);
-}
-
-bool vrb_ud_has_old(const struct ofi_rdm_ep *ep)
-{
-	const struct vrb_ud *all = vrb_rc(ep)->ud;
-
 	return all && !SLIST_EMPTY(&all->rcs.gone);
 }
 
-void vrb_ud_take_old(struct ofi_rdm_ep *ep, struct vrb_ud_rcs *to)
+/* Called without the lock, because the handler of an event of the queue pair may wait for it. */
+static void old_destroy(struct vrb_rdm_deferred *deferred)
+{
+	struct vrb_ud_rc *rc =
+		(struct vrb_ud_rc *)((char *)deferred - offsetof(struct vrb_ud_rc, deferred));
+
+	if (rc->qp)
+		ibv_destroy_qp(rc->qp);
+}
+
+static void old_free(struct ofi_rdm_ep *ep, struct ofi_rdm_task *end)
+{
+	struct vrb_ud *all = vrb_rc(ep)->ud;
+
+	all->rcs.count--;
+	all->rcs.look = 0;
+	free((char *)end - offsetof(struct vrb_ud_rc, deferred.end));
+}
+
+void vrb_ud_take_old(struct ofi_rdm_ep *ep, struct vrb_rdm_deferred_list *to)
 {
 	struct vrb_ud *all = vrb_rc(ep)->ud;
 	struct vrb_ud_rc *rc;
 
 	while (all && (rc = SLIST_FIRST(&all->rcs.gone))) {
 		SLIST_REMOVE_HEAD(&all->rcs.gone, old);
-		SLIST_INSERT_HEAD(to, rc, old);
+		rc->deferred.destroy = old_destroy;
+		rc->deferred.end.run = old_free;
+		SLIST_INSERT_HEAD(to, &rc->deferred, link);
 	}
-}
-
-static void is_destroyed(struct ofi_rdm_ep *ep, struct ofi_rdm_task *end)
-{
-	struct vrb_ud *all = vrb_rc(ep)->ud;
-
-	all->rcs.count--;
-	all->rcs.look = 0;
-	free((char *)end - offsetof(struct vrb_ud_rc, end));
-}
-
-struct ofi_rdm_task *vrb_ud_destroy_old(struct vrb_ud_rcs *list)
-{
-	struct vrb_ud_rc *rc = SLIST_FIRST(list);
-
-	if (!rc)
-		return NULL;
-	SLIST_REMOVE_HEAD(list, old);
-	if (rc->qp)
-		ibv_destroy_qp(rc->qp);
-	rc->end.run = is_destroyed;
-	return &rc->end;
 }

@@ -133,7 +133,6 @@ struct vrb_ud_rc {
 	struct vrb_ud_conn *ud;
 	struct vrb_ud_rc *next;	     /* in all->rcs.by_qp */
 	TAILQ_ENTRY(vrb_ud_rc) turn; /* in all->rcs.turns */
-	struct ofi_rdm_task end;     /* it is destroyed */
 	uint32_t number, psn;	     /* our queue pair's number and first PSN */
 	bool announced;		     /* the peer was told both */
 	bool connected;		     /* it is in RTS */
@@ -156,12 +155,15 @@ struct vrb_ud_rc {
 	uint64_t late;		   /* in us: when messages count as missing, or 0 */
 	/* Once it is given back: */
 	SLIST_ENTRY(vrb_ud_rc) old;
+	struct vrb_rdm_deferred deferred;
 	struct vrb_owner owner;
 	uint32_t was_of; /* its connection's number */
 	uint64_t linger; /* in us: when the device is not waited for any more */
 	bool let_go;	 /* the device holds no receive for it; atomic */
 	bool returned;	 /* the device has returned one */
 };
+
+SLIST_HEAD(vrb_ud_rcs, vrb_ud_rc);
 
 /* A connection that sleeps keeps this besides; see ud_sleep.c. */
 struct vrb_ud_rest {
