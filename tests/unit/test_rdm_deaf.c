@@ -41,7 +41,7 @@ static void test_events(void **state)
 	assert_ptr_equal(rc.cq->channel, rc.channel);
 	assert_ptr_equal(rc.poll_cq, rc.cq);
 	assert_int_equal(fake_cq(rc.cq)->requested, SIZE);
-	assert_int_equal(vrb_rdm_arm(&rc.rdm), 0);
+	assert_int_equal(vrb_rdm_arm(&rc.rdm.proto), 0);
 	assert_true(fake_cq(rc.cq)->armed);
 	/* There is one already if fi_enable is repeated. */
 	assert_int_equal(vrb_rdm_create_cq(&rc.rdm, SIZE), 0);
@@ -57,8 +57,8 @@ static void test_no_events(void **state)
 	assert_ptr_equal(rc.poll_cq, rc.cq);
 	assert_int_equal(fake_cq(rc.cq)->requested, SIZE);
 	/* libefa has nothing to request events with. */
-	assert_int_equal(vrb_rdm_arm(&rc.rdm), -FI_EAGAIN);
-	assert_int_equal(vrb_rdm_arm(&rc.rdm), -FI_EAGAIN);
+	assert_int_equal(vrb_rdm_arm(&rc.rdm.proto), -FI_EAGAIN);
+	assert_int_equal(vrb_rdm_arm(&rc.rdm.proto), -FI_EAGAIN);
 	assert_false(fake_cq(rc.cq)->armed);
 }
 

@@ -85,8 +85,7 @@ static void refuse_packet(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_
 		vrb_rdm_conn_fault(&conn->peer->proto, error);
 }
 
-/* Handles every packet that does not take the fast path. */
-static void take_packet(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t len)
+void vrb_rdm_take_packet(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t len)
 {
 	struct ofi_rdm_ep *ep = conn->ep;
 	enum ofi_rdm_wire_error error;
@@ -109,12 +108,6 @@ static void take_packet(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t 
 		ofi_rdm_ops_pump(conn->peer);
 }
 
-bool vrb_rdm_take_packet(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t len)
-{
-	take_packet(conn, rx, len);
-	return true;
-}
-
 static void take_fast(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t len, bool tagged)
 {
 	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr;
@@ -131,7 +124,7 @@ static void take_fast(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t le
 	} else if (unexpected) {
 		vrb_rdm_keep_fast(peer, rx, len, tagged, tag);
 	} else {
-		take_packet(conn, rx, len);
+		vrb_rdm_take_packet(conn, rx, len);
 	}
 }
 
@@ -142,7 +135,7 @@ static void take_any(struct ofi_rdm_ep *ep, struct vrb_rc_conn *conn, const stru
 
 	conn->used = true;
 	if (!conn->peer->proto.up) {
-		take_packet(conn, rx, wc->byte_len);
+		vrb_rdm_take_packet(conn, rx, wc->byte_len);
 		return;
 	}
 	vrb_rc(ep)->recent_qp = conn->qp_num;
@@ -153,7 +146,7 @@ static void take_any(struct ofi_rdm_ep *ep, struct vrb_rc_conn *conn, const stru
 	else if (ofi_rdm_wire_is_fast(bytes, wc->byte_len, false))
 		take_fast(conn, rx, wc->byte_len, false);
 	else
-		take_packet(conn, rx, wc->byte_len);
+		vrb_rdm_take_packet(conn, rx, wc->byte_len);
 }
 
 void vrb_rdm_arrived(struct ofi_rdm_ep *ep, const struct ibv_wc *wc)

@@ -121,7 +121,9 @@ static void install_conn(struct ofi_rdm_peer *peer)
 	ofi_rdm_up(peer, credits, conn->eager, vrb_rc_peer(peer)->policy.state > OFI_RDM_CONN_UP);
 	while ((rx = STAILQ_FIRST(&conn->early))) {
 		STAILQ_REMOVE_HEAD(&conn->early, early);
-		if (!conn->live || !vrb_rdm_take_packet(conn, rx, rx->len))
+		if (conn->live)
+			vrb_rdm_take_packet(conn, rx, rx->len);
+		else
 			vrb_rdm_rx_put(rx->ring, rx);
 	}
 }
@@ -473,8 +475,10 @@ bool vrb_rdm_conn_early(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t 
 	if (conn->state == VRB_RC_CONN_ACCEPTED)
 		vrb_rdm_conn_step(conn->peer,
 				  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ESTABLISHED });
-	if (conn->live)
-		return vrb_rdm_take_packet(conn, rx, len);
+	if (conn->live) {
+		vrb_rdm_take_packet(conn, rx, len);
+		return true;
+	}
 	if (conn->state != VRB_RC_CONN_UP)
 		return false;
 	rx = conn->early_count < EARLY_MAX ? vrb_rdm_rx_keep(&vrb_rc(conn->ep)->rx, rx, len) : NULL;

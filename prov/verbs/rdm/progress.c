@@ -177,13 +177,18 @@ static bool poll_cq(struct ofi_rdm_ep *ep)
 	return n > 0;
 }
 
-bool vrb_rdm_poll(struct ofi_rdm_ep *ep)
+static bool poll_ep(struct ofi_rdm_ep *ep)
 {
 	bool some = poll_cq(ep);
 
 	if (ofi_unlikely(ep->collects))
 		ofi_rdm_coll_run(ep);
 	return some;
+}
+
+bool vrb_rdm_poll(struct ofi_rdm_proto *proto)
+{
+	return poll_ep(ofi_rdm_of_proto(proto));
 }
 
 void vrb_rdm_poll_all(struct ofi_rdm_ep *ep)
@@ -194,10 +199,12 @@ void vrb_rdm_poll_all(struct ofi_rdm_ep *ep)
 		;
 }
 
-void vrb_rdm_progress(struct ofi_rdm_ep *ep)
+void vrb_rdm_progress(struct ofi_rdm_proto *proto)
 {
+	struct ofi_rdm_ep *ep = ofi_rdm_of_proto(proto);
+
 	ofi_rdm_lock(ep);
-	vrb_rdm_poll(ep);
+	poll_ep(ep);
 	ofi_rdm_unlock(ep);
 }
 
@@ -260,9 +267,9 @@ static void progress_settle(struct ofi_rdm_ep *ep)
 	int rounds = vrb_rc(ep)->cq->cqe / VRB_RDM_BATCH + 1;
 
 	do {
-		while (vrb_rdm_poll(ep) && --rounds > 0)
+		while (poll_ep(ep) && --rounds > 0)
 			;
-		if (request_event(ep) || !vrb_rdm_poll(ep))
+		if (request_event(ep) || !poll_ep(ep))
 			return;
 		/*
 		 * There may always be more completions: stop when there is another event, which
@@ -279,15 +286,16 @@ static int progress_arm(struct ofi_rdm_ep *ep)
 {
 	bool taken = vrb_rc(ep)->channel && drain_channel(ep);
 
-	if (!vrb_rdm_poll(ep) && vrb_rc(ep)->channel && !request_event(ep) && !vrb_rdm_poll(ep))
+	if (!poll_ep(ep) && vrb_rc(ep)->channel && !request_event(ep) && !poll_ep(ep))
 		return 0;
 	if (taken)
 		progress_settle(ep);
 	return -FI_EAGAIN;
 }
 
-int vrb_rdm_arm(struct ofi_rdm_ep *ep)
+int vrb_rdm_arm(struct ofi_rdm_proto *proto)
 {
+	struct ofi_rdm_ep *ep = ofi_rdm_of_proto(proto);
 	int ret;
 
 	ofi_rdm_lock(ep);

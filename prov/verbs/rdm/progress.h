@@ -11,10 +11,10 @@
  * errno set.
  */
 int vrb_rdm_create_cq(struct ofi_rdm_ep *ep, int size);
-/* Takes the endpoint's lock. */
-void vrb_rdm_progress(struct ofi_rdm_ep *ep);
-/* Polls the device. Returns true if there was something. The caller holds the lock. */
-bool vrb_rdm_poll(struct ofi_rdm_ep *ep);
+/* These implement functions of ofi_rdm_xport_ops. */
+bool vrb_rdm_poll(struct ofi_rdm_proto *proto);
+void vrb_rdm_progress(struct ofi_rdm_proto *proto);
+int vrb_rdm_arm(struct ofi_rdm_proto *proto);
 /*
  * Processes n > 0 completions that were polled into ep->wc under the lock. Those for ep->direct.cq
  * are written directly to the reader's array; what does not fit goes to the rings.
@@ -22,11 +22,6 @@ bool vrb_rdm_poll(struct ofi_rdm_ep *ep);
 void vrb_rdm_polled(struct ofi_rdm_ep *ep, int n);
 /* Fills the receive queue, which is below its level; if that fails, the timer tries again. */
 void vrb_rdm_refill(struct ofi_rdm_ep *ep);
-/*
- * Returns 0 if there is nothing to do; what happens from now on makes the endpoint's channel
- * readable. Returns -FI_EAGAIN if something was done. Takes the endpoint's lock.
- */
-int vrb_rdm_arm(struct ofi_rdm_ep *ep);
 
 /*
  * Completes everything posted on the connection, with err if it has not succeeded. No more
@@ -35,7 +30,7 @@ int vrb_rdm_arm(struct ofi_rdm_ep *ep);
 void vrb_rdm_flush(struct vrb_rc_conn *conn, int err);
 /* Processes everything that is in the device's CQ now. */
 void vrb_rdm_poll_all(struct ofi_rdm_ep *ep);
-/* Processes a packet of a live connection. Returns false if the buffer is free again. */
-bool vrb_rdm_take_packet(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t len);
+/* Processes a packet of a live connection that does not take the fast path. */
+void vrb_rdm_take_packet(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t len);
 
 #endif

@@ -297,21 +297,6 @@ static void rc_touch(struct ofi_rdm_proto_peer *peer)
 		vrb_rc_conn_touch(conn, &peer->flow);
 }
 
-static bool rc_poll(struct ofi_rdm_proto *proto)
-{
-	return vrb_rdm_poll(ofi_rdm_of_proto(proto));
-}
-
-static void rc_progress(struct ofi_rdm_proto *proto)
-{
-	vrb_rdm_progress(ofi_rdm_of_proto(proto));
-}
-
-static int rc_arm(struct ofi_rdm_proto *proto)
-{
-	return vrb_rdm_arm(ofi_rdm_of_proto(proto));
-}
-
 static bool rc_settled(struct ofi_rdm_proto_peer *peer)
 {
 	struct vrb_rc_conn *conn = vrb_rc_peer(peer_of(peer))->conn;
@@ -419,9 +404,9 @@ static const struct ofi_rdm_xport_ops rc_ops = {
 	.mark = rc_mark,
 	.passed = rc_passed,
 	.touch = rc_touch,
-	.poll = rc_poll,
-	.progress = rc_progress,
-	.arm = rc_arm,
+	.poll = vrb_rdm_poll,
+	.progress = vrb_rdm_progress,
+	.arm = vrb_rdm_arm,
 };
 
 /*
