@@ -472,9 +472,7 @@ bool vrb_rdm_conn_early(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t 
 			vrb_rdm_proof_take(conn, (const void *)(uintptr_t)rx->sge.addr, len);
 		return false;
 	}
-	if (conn->state == VRB_RC_CONN_ACCEPTED)
-		vrb_rdm_conn_step(conn->peer,
-				  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ESTABLISHED });
+	vrb_rdm_conn_established(conn);
 	if (conn->live) {
 		vrb_rdm_take_packet(conn, rx, len);
 		return true;

@@ -52,11 +52,6 @@ static void conn_cm_drop(struct vrb_rc_conn *conn, struct ofi_rdm_conn_input inp
 	vrb_rdm_conn_step(peer, input);
 }
 
-static void conn_cm_failed(struct vrb_rc_conn *conn, int err)
-{
-	vrb_rdm_conn_step_failed(conn->peer, err);
-}
-
 static int create_id(struct vrb_rc_conn *conn)
 {
 	static const char call[] = "connecting reliable datagrams";
@@ -142,26 +137,22 @@ void vrb_rdm_conn_call(struct ofi_rdm_peer *peer)
 		vrb_rdm_conn_step_failed(peer, -ret);
 }
 
-static void conn_cm_ask(struct vrb_rc_conn *conn)
+/* Requests the connection once the route to the peer is known. Returns 0 or -FI_E*. */
+static int ask_by_id(struct vrb_rc_conn *conn)
 {
-	struct ofi_rdm_ep *ep = conn->ep;
+	struct ibv_device *device = vrb_rc_domain(conn->ep)->ctx->device;
 	uint8_t wire[VRB_RDM_CM_MAX], len;
 	struct rdma_conn_param param;
 	int ret;
 
-	if (!conn->id->verbs || strcmp(ibv_get_device_name(conn->id->verbs->device),
-				       ibv_get_device_name(vrb_rc_domain(ep)->ctx->device))) {
-		conn_cm_failed(conn, FI_EHOSTUNREACH);
-		return;
-	}
+	if (!conn->id->verbs ||
+	    strcmp(ibv_get_device_name(conn->id->verbs->device), ibv_get_device_name(device)))
+		return -FI_EHOSTUNREACH;
 	ret = prepare_request(conn, wire, &len);
-	if (ret) {
-		conn_cm_failed(conn, -ret);
-		return;
-	}
+	if (ret)
+		return ret;
 	param = vrb_rdm_conn_param(conn, wire, len);
-	if (rdma_connect(conn->id, &param))
-		conn_cm_failed(conn, -vrb_errno(errno));
+	return rdma_connect(conn->id, &param) ? vrb_errno(errno) : 0;
 }
 
 /* Ends an attempt whose reply is invalid; both ends know why. */
@@ -234,7 +225,7 @@ static void conn_answered(struct vrb_rc_conn *conn, const struct rdma_cm_event *
 			err = vrb_ud_conn_start(conn);
 	}
 	if (err)
-		conn_cm_failed(conn, err);
+		vrb_rdm_conn_step_failed(conn->peer, err);
 }
 
 /* A reject without our reason means that nobody listens there, not yet or no longer. */
@@ -248,7 +239,7 @@ static void conn_rejected(struct vrb_rc_conn *conn, const struct rdma_cm_event *
 	if (error == OFI_RDM_WIRE_E_VERSION)
 		cm.reason = OFI_RDM_CMWIRE_VERSION;
 	else if (error || cm.kind != OFI_RDM_CMWIRE_REJECT) {
-		conn_cm_failed(conn, FI_ECONNREFUSED);
+		vrb_rdm_conn_step_failed(conn->peer, FI_ECONNREFUSED);
 		return;
 	}
 	if (cm.reason == OFI_RDM_CMWIRE_VERSION || cm.reason == OFI_RDM_CMWIRE_SOURCE ||
@@ -269,12 +260,12 @@ static void conn_rejected(struct vrb_rc_conn *conn, const struct rdma_cm_event *
 
 void vrb_rdm_conn_established(struct vrb_rc_conn *conn)
 {
-	if (conn->state != VRB_RC_CONN_ACCEPTED)
-		return;
-	if (conn->mirror)
-		conn->state = VRB_RC_CONN_UP;
-	else if (vrb_rdm_proof_waits(conn))
+	if (vrb_rdm_proof_waits(conn))
 		vrb_rdm_poll_all(conn->ep);
+	else if (conn->state != VRB_RC_CONN_ACCEPTED)
+		return;
+	else if (conn->mirror)
+		conn->state = VRB_RC_CONN_UP;
 	else
 		vrb_rdm_conn_step(conn->peer,
 				  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ESTABLISHED });
@@ -299,30 +290,20 @@ void vrb_rdm_conn_broken(struct vrb_rc_conn *conn, int err)
 	if (conn->mirror)
 		vrb_rdm_conn_end(conn, err);
 	else
-		conn_cm_failed(conn, err);
-}
-
-/*
- * A connection on datagrams needs no id once the connection manager has carried the answer. Returns
- * the id, which is to be destroyed, or NULL.
- */
-static struct rdma_cm_id *conn_drop_id(struct vrb_rc_conn *conn)
-{
-	struct rdma_cm_id *id = conn->id;
-
-	conn->id = NULL;
-	return id;
+		vrb_rdm_conn_step_failed(conn->peer, err);
 }
 
 static void conn_event(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 {
+	int ret = 0;
+
 	switch (conn->ud ? vrb_ud_event(event) : event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 		if (rdma_resolve_route(conn->id, vrb_params.resolve_timeout))
-			conn_cm_failed(conn, -vrb_errno(errno));
+			ret = vrb_errno(errno);
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		conn_cm_ask(conn);
+		ret = ask_by_id(conn);
 		break;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 		conn_answered(conn, event);
@@ -355,17 +336,28 @@ static void conn_event(struct vrb_rc_conn *conn, const struct rdma_cm_event *eve
 	default:
 		break;
 	}
+	if (ret)
+		vrb_rdm_conn_step_failed(conn->peer, -ret);
 }
 
+/*
+ * A connection on datagrams needs no id once the connection manager has carried the answer. Returns
+ * the id, which is to be destroyed, or NULL.
+ */
 struct rdma_cm_id *vrb_rdm_conn_take_event(struct vrb_owner *owner,
 					   const struct rdma_cm_event *event)
 {
 	struct vrb_rc_conn *conn = vrb_owner_of(owner, struct vrb_rc_conn, owner);
+	struct rdma_cm_id *id;
 
 	if (conn->ep->closing || conn->state >= VRB_RC_CONN_ENDED)
 		return NULL;
 	conn_event(conn, event);
-	return vrb_ud_is_last(conn, event) ? conn_drop_id(conn) : NULL;
+	if (!conn->ud || event->event != RDMA_CM_EVENT_ESTABLISHED)
+		return NULL;
+	id = conn->id;
+	conn->id = NULL;
+	return id;
 }
 
 static void conn_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,

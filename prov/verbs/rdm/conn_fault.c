@@ -8,8 +8,6 @@
 #include <rdma/providers/fi_log.h>
 #include "conn_int.h"
 #include "prov/rdm/lock.h"
-#include "progress.h"
-#include "proof.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 
@@ -138,11 +136,7 @@ static void live_qp_event(struct vrb_rc_conn *conn, enum ibv_event_type event)
 		qp_failed(conn, FI_EKEYREJECTED, event);
 		break;
 	case IBV_EVENT_COMM_EST:
-		if (vrb_rdm_proof_waits(conn))
-			vrb_rdm_poll_all(conn->ep);
-		else if (conn->state == VRB_RC_CONN_ACCEPTED && !conn->mirror)
-			vrb_rdm_conn_step(conn->peer, (struct ofi_rdm_conn_input){
-							      .event = OFI_RDM_CONN_ESTABLISHED });
+		vrb_rdm_conn_established(conn);
 		break;
 	default:
 		break;

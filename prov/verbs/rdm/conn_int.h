@@ -34,7 +34,10 @@ static inline struct ofi_rdm_peer *vrb_rdm_conn_peer(struct ofi_rdm_conn *conn)
 struct ofi_rdm_conn_action vrb_rdm_conn_step(struct ofi_rdm_peer *peer,
 					     struct ofi_rdm_conn_input input);
 void vrb_rdm_conn_step_failed(struct ofi_rdm_peer *peer, int err);
-/* The peer has confirmed the connection that it requested. */
+/*
+ * The peer has confirmed the connection that it requested, or one of its packets is here; with a
+ * job secret, only the first packet confirms it.
+ */
 void vrb_rdm_conn_established(struct vrb_rc_conn *conn);
 /*
  * Processes the peer's last messages before a connection ends: they may have arrived, and the peer

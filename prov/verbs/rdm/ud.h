@@ -146,8 +146,6 @@ void vrb_ud_conn_confirm(struct vrb_rc_conn *conn);
 
 /* Returns the event that a connection with a queue pair would have instead. */
 enum rdma_cm_event_type vrb_ud_event(const struct rdma_cm_event *event);
-/* Returns true for an event after which the connection needs no id. */
-bool vrb_ud_is_last(const struct vrb_rc_conn *conn, const struct rdma_cm_event *event);
 /* Returns true for private data of another version of datagrams. */
 bool vrb_ud_is_other(const struct rdma_cm_event *event);
 /* Returns the number of the sender's end in private data; 0 if there is none. */

@@ -155,8 +155,3 @@ enum rdma_cm_event_type vrb_ud_event(const struct rdma_cm_event *event)
 		return RDMA_CM_EVENT_REJECTED;
 	return event->event;
 }
-
-bool vrb_ud_is_last(const struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
-{
-	return conn->ud && event->event == RDMA_CM_EVENT_ESTABLISHED;
-}
