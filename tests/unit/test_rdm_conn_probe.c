@@ -127,7 +127,7 @@ static int end(void **state)
 
 	(void)state;
 	for (i = 0; i < PEERS; i++)
-		vrb_rdm_conn_probes_end(&peers[i].rdm);
+		vrb_rdm_conn_probes_end(&peers[i].probes);
 	while ((probe = SLIST_FIRST(&rc.conns.deferred))) {
 		SLIST_REMOVE_HEAD(&rc.conns.deferred, link);
 		probe->destroy(probe);

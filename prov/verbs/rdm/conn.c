@@ -312,7 +312,7 @@ static void peer_perform(struct ofi_rdm_peer *peer, const struct ofi_rdm_conn_ac
 	if (what & OFI_RDM_CONN_DO_RELEASE && ofi_rdm_has_waiting(peer))
 		vrb_rdm_conn_want(&peer->proto);
 	if (!ofi_rdm_conn_is_out(&vrb_rc_peer(peer)->policy))
-		vrb_rdm_conn_probes_end(peer);
+		vrb_rdm_conn_probes_end(&vrb_rc_peer(peer)->probes);
 }
 
 struct ofi_rdm_conn_action vrb_rdm_conn_step(struct ofi_rdm_peer *peer,

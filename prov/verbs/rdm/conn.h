@@ -30,7 +30,7 @@ struct vrb_rdm_host_probe {
 	 */
 	uint32_t number;
 	bool to_port;
-	LIST_ENTRY(vrb_rdm_host_probe) link; /* in peer->probes */
+	LIST_ENTRY(vrb_rdm_host_probe) link; /* in peer->probes or peer->asks */
 	struct vrb_rdm_deferred deferred;
 };
 

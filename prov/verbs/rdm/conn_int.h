@@ -83,13 +83,12 @@ void vrb_rdm_conn_probe_host(struct ofi_rdm_peer *peer);
 /* A process of the peer's host has answered a request. */
 void vrb_rdm_conn_heard(const struct ofi_rdm_peer *peer);
 /* The answers do not matter any more. */
-void vrb_rdm_conn_probes_end(struct ofi_rdm_peer *peer);
+void vrb_rdm_conn_probes_end(struct vrb_rdm_host_probes *probes);
 /*
  * The peer of a connection on datagrams is silent: asks its host, and whether its process is still
  * there.
  */
 void vrb_rdm_conn_ask(struct vrb_rc_conn *conn);
-void vrb_rdm_conn_asks_end(struct ofi_rdm_peer *peer);
 
 /* Handles an event for its owner. Returns an id to be destroyed, or NULL. */
 typedef struct rdma_cm_id *vrb_rdm_cm_event_fn(struct vrb_owner *owner,

@@ -336,8 +336,8 @@ void vrb_rdm_conn_close(struct ofi_rdm_ep *ep)
 		close_conn(conn);
 	}
 	for (i = 0; i < ep->peer_count; i++) {
-		vrb_rdm_conn_probes_end(ep->peers[i]);
-		vrb_rdm_conn_asks_end(ep->peers[i]);
+		vrb_rdm_conn_probes_end(&vrb_rc_peer(ep->peers[i])->probes);
+		vrb_rdm_conn_probes_end(&vrb_rc_peer(ep->peers[i])->asks);
 		/* Outgoing requests that have no queue pair yet. */
 		if (vrb_rc_peer(ep->peers[i])->next && !vrb_rc_peer(ep->peers[i])->next->qp)
 			close_conn(vrb_rc_peer(ep->peers[i])->next);

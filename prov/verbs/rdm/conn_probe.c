@@ -17,14 +17,6 @@
 #include "ud.h"
 #include "prov/verbs/provider/prov.h"
 
-static void probe_set_port(struct ofi_rdm_addr *addr, in_port_t port)
-{
-	if (addr->sa.sa_family == AF_INET)
-		addr->in.sin_port = port;
-	else
-		addr->in6.sin6_port = port;
-}
-
 static bool probe_begin(struct vrb_rdm_host_probe *probe)
 {
 	struct vrb_cm *cm = vrb_rdm_conn_cm(probe->ep);
@@ -34,7 +26,7 @@ static bool probe_begin(struct vrb_rdm_host_probe *probe)
 	if (probe->to_port) {
 		ret = vrb_cm_create_ud_id(cm, "asking a peer", &probe->owner, &probe->id);
 	} else {
-		probe_set_port(&addr, 0);
+		ofi_addr_set_port(&addr.sa, 0);
 		ret = vrb_cm_create_id(cm, "asking a host", &probe->owner, &probe->id);
 	}
 	return !ret && !rdma_resolve_addr(probe->id, NULL, &addr.sa, vrb_params.resolve_timeout);
@@ -66,10 +58,10 @@ static void probe_end(struct vrb_rdm_host_probe *probe)
 	vrb_rdm_conn_defer(probe->ep, &probe->deferred);
 }
 
-void vrb_rdm_conn_probes_end(struct ofi_rdm_peer *peer)
+void vrb_rdm_conn_probes_end(struct vrb_rdm_host_probes *probes)
 {
-	while (!LIST_EMPTY(&vrb_rc_peer(peer)->probes))
-		probe_end(LIST_FIRST(&vrb_rc_peer(peer)->probes));
+	while (!LIST_EMPTY(probes))
+		probe_end(LIST_FIRST(probes));
 }
 
 /*
@@ -121,7 +113,7 @@ void vrb_rdm_conn_heard(const struct ofi_rdm_peer *peer)
 
 static void peer_heard(struct ofi_rdm_peer *peer)
 {
-	vrb_rdm_conn_probes_end(peer);
+	vrb_rdm_conn_probes_end(&vrb_rc_peer(peer)->probes);
 	vrb_rdm_conn_step(peer, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ANSWERED });
 }
 
@@ -158,39 +150,34 @@ static bool is_answer(const struct vrb_rdm_host_probe *probe, const struct rdma_
 	       event->event == RDMA_CM_EVENT_REJECTED;
 }
 
+/* Takes the next step before the request is sent. Returns false if there is none, or it failed. */
+static bool probe_go_on(struct vrb_rdm_host_probe *probe, enum rdma_cm_event_type event)
+{
+	if (event == RDMA_CM_EVENT_ADDR_RESOLVED)
+		return !rdma_resolve_route(probe->id, vrb_params.resolve_timeout);
+	if (event == RDMA_CM_EVENT_ROUTE_RESOLVED)
+		probe->asked = send_probe(probe);
+	return event == RDMA_CM_EVENT_ROUTE_RESOLVED && probe->asked;
+}
+
 static void ask_step(struct vrb_rdm_host_probe *probe, const struct rdma_cm_event *event)
 {
-	bool goes_on = false;
-
-	if (event->event == RDMA_CM_EVENT_ADDR_RESOLVED)
-		goes_on = !rdma_resolve_route(probe->id, vrb_params.resolve_timeout);
-	else if (event->event == RDMA_CM_EVENT_ROUTE_RESOLVED)
-		goes_on = probe->asked = send_probe(probe);
-	else if (is_answer(probe, event))
+	if (is_answer(probe, event))
 		ask_answered(probe, event);
-	if (!goes_on)
+	if (!probe_go_on(probe, event->event))
 		probe_end(probe);
 }
 
 static void probe_step(struct vrb_rdm_host_probe *probe, const struct rdma_cm_event *event)
 {
 	struct ofi_rdm_peer *peer = probe->peer;
-	bool goes_on = false, counts = !probe->asked;
+	bool goes_on, counts = !probe->asked;
 
-	switch (event->event) {
-	case RDMA_CM_EVENT_ADDR_RESOLVED:
-		goes_on = !rdma_resolve_route(probe->id, vrb_params.resolve_timeout);
-		break;
-	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		goes_on = probe->asked = send_probe(probe);
-		break;
-	case RDMA_CM_EVENT_CONNECT_RESPONSE:
-	case RDMA_CM_EVENT_REJECTED:
+	if (is_answer(probe, event)) {
 		host_answered(peer);
 		return;
-	default:
-		break;
 	}
+	goes_on = probe_go_on(probe, event->event);
 	counts &= probe->asked || !goes_on;
 	if (!goes_on)
 		probe_end(probe);
@@ -252,27 +239,32 @@ static bool host_is_probed(struct ofi_rdm_peer *peer)
 	return false;
 }
 
+/* Returns false if there is no memory, or no route. */
+static bool probe_new(struct ofi_rdm_peer *peer, struct vrb_rdm_host_probes *list, uint32_t number,
+		      bool to_port)
+{
+	struct vrb_rdm_host_probe *probe = calloc(1, sizeof(*probe));
+
+	if (!probe)
+		return false;
+	probe->owner.ops = &probe_owner_ops;
+	probe->ep = peer->ep;
+	probe->peer = peer;
+	probe->number = number;
+	probe->to_port = to_port;
+	LIST_INSERT_HEAD(list, probe, link);
+	if (probe_begin(probe))
+		return true;
+	probe_end(probe);
+	return false;
+}
+
+/* A host that is not known by its IP address is not probed. */
 void vrb_rdm_conn_probe_host(struct ofi_rdm_peer *peer)
 {
-	struct vrb_rdm_host_probe *probe = NULL;
-
-	if (!ofi_rdm_addr_is_qp(&peer->addr)) {
-		if (host_is_probed(peer))
-			return;
-		probe = calloc(1, sizeof(*probe));
-	}
-	if (!probe) {
+	if (ofi_rdm_addr_is_qp(&peer->addr) ||
+	    (!host_is_probed(peer) && !probe_new(peer, &vrb_rc_peer(peer)->probes, 0, false)))
 		host_probed(peer);
-		return;
-	}
-	*probe = (struct vrb_rdm_host_probe){ .owner.ops = &probe_owner_ops,
-					      .ep = peer->ep,
-					      .peer = peer };
-	LIST_INSERT_HEAD(&vrb_rc_peer(peer)->probes, probe, link);
-	if (probe_begin(probe))
-		return;
-	probe_end(probe);
-	host_probed(peer);
 }
 
 static bool is_asking(const struct vrb_rc_conn *conn, bool to_port)
@@ -287,31 +279,14 @@ static bool is_asking(const struct vrb_rc_conn *conn, bool to_port)
 
 static void ask_about(struct vrb_rc_conn *conn, bool to_port)
 {
-	struct vrb_rdm_host_probe *probe;
+	struct ofi_rdm_peer *peer = conn->peer;
 
-	if (is_asking(conn, to_port))
-		return;
-	probe = calloc(1, sizeof(*probe));
-	if (!probe)
-		return;
-	*probe = (struct vrb_rdm_host_probe){ .owner.ops = &probe_owner_ops,
-					      .ep = conn->ep,
-					      .peer = conn->peer,
-					      .number = conn->qp_num,
-					      .to_port = to_port };
-	LIST_INSERT_HEAD(&vrb_rc_peer(conn->peer)->asks, probe, link);
-	if (!probe_begin(probe))
-		probe_end(probe);
+	if (!is_asking(conn, to_port))
+		probe_new(peer, &vrb_rc_peer(peer)->asks, conn->qp_num, to_port);
 }
 
 void vrb_rdm_conn_ask(struct vrb_rc_conn *conn)
 {
 	ask_about(conn, true);
 	ask_about(conn, false);
-}
-
-void vrb_rdm_conn_asks_end(struct ofi_rdm_peer *peer)
-{
-	while (!LIST_EMPTY(&vrb_rc_peer(peer)->asks))
-		probe_end(LIST_FIRST(&vrb_rc_peer(peer)->asks));
 }

@@ -22,6 +22,7 @@ struct vrb_rdm_listener {
 };
 
 SLIST_HEAD(vrb_rdm_dead_conns, vrb_rc_conn);
+LIST_HEAD(vrb_rdm_host_probes, vrb_rdm_host_probe);
 SLIST_HEAD(vrb_rdm_deferred_list, vrb_rdm_deferred);
 TAILQ_HEAD(vrb_rdm_starved, vrb_rc_peer);
 

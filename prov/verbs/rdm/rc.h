@@ -100,9 +100,9 @@ struct vrb_rc_peer {
 	uint32_t doubt, delivered;
 	/* Used for sending, or being flushed; NULL if there is none. */
 	struct vrb_rc_conn *conn;
-	struct vrb_rc_conn *next;		/* being set up */
-	LIST_HEAD(, vrb_rdm_host_probe) probes; /* unanswered probes of its host */
-	LIST_HEAD(, vrb_rdm_host_probe) asks;	/* the same about a connection on datagrams */
+	struct vrb_rc_conn *next;	   /* being set up */
+	struct vrb_rdm_host_probes probes; /* unanswered probes of its host */
+	struct vrb_rdm_host_probes asks;   /* the same about a connection on datagrams */
 	TAILQ_ENTRY(vrb_rc_peer) starving;
 	bool starved;		 /* in the endpoint's conn.starved */
 	uint32_t bounces;	 /* bounce buffers held by queued operations */
