@@ -34,25 +34,27 @@ static bool enough_leave(const struct ofi_rdm_conn_set *set)
 	return set->going && set->going >= set->queued;
 }
 
-/* Connections used since the last check are spared once more. The number of checks is limited. */
-static struct ofi_rdm_conn *find_victim(struct ofi_rdm_ep *ep)
+/*
+ * Ends one connection. For a stranger that asks, only one that must go for it is ended. Connections
+ * used since the last check are spared once more. The number of checks is limited.
+ */
+static void evict_one(struct ofi_rdm_conn_set *set, const struct ofi_rdm_peer *asker)
 {
+	struct ofi_rdm_conn_input input = { .event = OFI_RDM_CONN_EVICT };
 	struct ofi_rdm_conn *conn = NULL;
+	struct ofi_rdm_peer *peer;
 	int i;
 
 	for (i = 0; i < LOOKS; i++) {
-		conn = ofi_rdm_conn_victim(&vrb_rc(ep)->conns.set);
+		conn = asker ? ofi_rdm_conn_stranger_victim(set, vrb_rc_peer(asker)->policy.host)
+			     : ofi_rdm_conn_victim(set);
 		if (!conn || !was_used(vrb_rdm_conn_peer(conn)))
-			return conn;
-		ofi_rdm_conn_used(&vrb_rc(ep)->conns.set, conn);
+			break;
+		ofi_rdm_conn_used(set, conn);
 	}
-	return conn;
-}
-
-static void ask_to_leave(struct ofi_rdm_peer *peer)
-{
-	struct ofi_rdm_conn_input input = { .event = OFI_RDM_CONN_EVICT };
-
+	if (!conn)
+		return;
+	peer = vrb_rdm_conn_peer(conn);
 	input.idle = vrb_rdm_conn_is_idle(peer);
 	vrb_rdm_conn_step(peer, input);
 }
@@ -63,28 +65,12 @@ static void ask_to_leave(struct ofi_rdm_peer *peer)
  */
 void vrb_rdm_conn_evict(struct ofi_rdm_ep *ep)
 {
-	struct ofi_rdm_conn *conn;
-
 	vrb_rc(ep)->conns.crowded = true;
-	if (enough_leave(&vrb_rc(ep)->conns.set))
-		return;
-	conn = find_victim(ep);
-	if (conn)
-		ask_to_leave(vrb_rdm_conn_peer(conn));
+	if (!enough_leave(&vrb_rc(ep)->conns.set))
+		evict_one(&vrb_rc(ep)->conns.set, NULL);
 }
 
 void vrb_rdm_conn_make_room(struct ofi_rdm_peer *asker)
 {
-	struct ofi_rdm_conn_set *set = &vrb_rc(asker->ep)->conns.set;
-	struct ofi_rdm_conn *conn = NULL;
-	int i;
-
-	for (i = 0; i < LOOKS; i++) {
-		conn = ofi_rdm_conn_stranger_victim(set, vrb_rc_peer(asker)->policy.host);
-		if (!conn || !was_used(vrb_rdm_conn_peer(conn)))
-			break;
-		ofi_rdm_conn_used(set, conn);
-	}
-	if (conn)
-		ask_to_leave(vrb_rdm_conn_peer(conn));
+	evict_one(&vrb_rc(asker->ep)->conns.set, asker);
 }
