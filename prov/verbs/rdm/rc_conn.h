@@ -203,6 +203,30 @@ static inline bool vrb_rc_conn_idle(const struct vrb_rc_conn *conn)
 	return conn->head == conn->tail;
 }
 
+/* Returns the completion of a work request that the device has not carried out itself. */
+static inline struct ibv_wc vrb_rdm_wc_sent(uint64_t wr_id, uint32_t number)
+{
+	return (struct ibv_wc){
+		.wr_id = wr_id,
+		.status = IBV_WC_SUCCESS,
+		.opcode = IBV_WC_SEND,
+		.qp_num = number,
+	};
+}
+
+/* The same for a packet that has arrived in a receive buffer. */
+static inline struct ibv_wc vrb_rdm_wc_arrived(const struct vrb_rdm_rx *rx, uint32_t len,
+					       uint32_t number)
+{
+	return (struct ibv_wc){
+		.wr_id = (uintptr_t)rx | VRB_RDM_RX_BIT,
+		.status = IBV_WC_SUCCESS,
+		.opcode = IBV_WC_RECV,
+		.byte_len = len,
+		.qp_num = number,
+	};
+}
+
 /*
  * Posts a work request, for which the peer's flow has a credit. Unsignaled ones are retired with
  * the next signaled one, of which there is one in each quarter of the ring, unless all are

@@ -55,12 +55,7 @@ static int report_conn(struct vrb_shm_conn *shm, uint32_t end, int count, struct
 		silent = conn->slots[seq & conn->mask].flags & OFI_RDM_SILENT;
 		if (silent && seq + 1 != end && may_report(shm, seq + 1))
 			continue;
-		wc[n++] = (struct ibv_wc){
-			.wr_id = (uintptr_t)&conn->slots[seq & conn->mask],
-			.status = IBV_WC_SUCCESS,
-			.opcode = IBV_WC_SEND,
-			.qp_num = conn->qp_num,
-		};
+		wc[n++] = vrb_rdm_wc_sent((uintptr_t)&conn->slots[seq & conn->mask], conn->qp_num);
 	}
 	shm->reported = seq;
 	return n;
@@ -121,13 +116,7 @@ static enum ofi_shm_ring_state take_packet(struct vrb_shm_conn *shm, struct ibv_
 		return OFI_SHM_RING_FULL;
 	}
 	ofi_shm_ring_take(&shm->rx, (void *)(uintptr_t)rx->sge.addr, len);
-	*wc = (struct ibv_wc){
-		.wr_id = (uintptr_t)rx | VRB_RDM_RX_BIT,
-		.status = IBV_WC_SUCCESS,
-		.opcode = IBV_WC_RECV,
-		.byte_len = len,
-		.qp_num = shm->conn->qp_num,
-	};
+	*wc = vrb_rdm_wc_arrived(rx, len, shm->conn->qp_num);
 	return OFI_SHM_RING_PACKET;
 }
 

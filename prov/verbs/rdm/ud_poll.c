@@ -39,13 +39,10 @@ static int report_wr(struct vrb_ud_conn *ud, enum ibv_wc_status status, struct i
 	struct vrb_ud_wr *wr = STAILQ_FIRST(&ud->wrs);
 	bool reports = wr->signaled || status != IBV_WC_SUCCESS;
 
-	if (reports)
-		*wc = (struct ibv_wc){
-			.wr_id = wr->wr_id,
-			.status = status,
-			.opcode = IBV_WC_SEND,
-			.qp_num = ud->conn->qp_num,
-		};
+	if (reports) {
+		*wc = vrb_rdm_wc_sent(wr->wr_id, ud->conn->qp_num);
+		wc->status = status;
+	}
 	STAILQ_REMOVE_HEAD(&ud->wrs, link);
 	vrb_ud_wr_free(ud, wr);
 	return reports;
@@ -59,12 +56,7 @@ static int report_settled(struct vrb_ud_conn *ud, struct ibv_wc *wc)
 	ud->settles = false;
 	if (!STAILQ_EMPTY(&ud->wrs) || vrb_rc_conn_idle(conn) || ud->rc)
 		return 0;
-	*wc = (struct ibv_wc){
-		.wr_id = (uintptr_t)&conn->slots[(conn->head - 1) & conn->mask],
-		.status = IBV_WC_SUCCESS,
-		.opcode = IBV_WC_SEND,
-		.qp_num = conn->qp_num,
-	};
+	*wc = vrb_rdm_wc_sent((uintptr_t)&conn->slots[(conn->head - 1) & conn->mask], conn->qp_num);
 	return 1;
 }
 
@@ -94,13 +86,7 @@ static int report_messages(struct vrb_ud *all, int count, struct ibv_wc *wc)
 
 	for (; n < count && all->message_tail != all->message_head; all->message_tail++) {
 		message = &all->messages[all->message_tail & all->message_mask];
-		wc[n++] = (struct ibv_wc){
-			.wr_id = (uintptr_t)message->rx | VRB_RDM_RX_BIT,
-			.status = IBV_WC_SUCCESS,
-			.opcode = IBV_WC_RECV,
-			.byte_len = message->len,
-			.qp_num = message->number,
-		};
+		wc[n++] = vrb_rdm_wc_arrived(message->rx, message->len, message->number);
 	}
 	return n;
 }
