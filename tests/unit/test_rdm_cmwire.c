@@ -8,7 +8,7 @@
 
 #include "prov/verbs/cm/cm_wire.h"
 #include "prov/rdm/cmwire.h"
-#include "prov/verbs/rdm/conn_data.h"
+#include "prov/verbs/rdm/conn_int.h"
 
 static uint8_t bytes[OFI_RDM_CMWIRE_LEN];
 static struct ofi_rdm_cmwire out;

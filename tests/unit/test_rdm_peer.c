@@ -10,7 +10,7 @@
 /* What the file calls of the address vector. */
 #define ofi_rdm_av_find fake_av_find
 #include "prov/verbs/rdm/peer.c"
-#include "prov/verbs/rdm/conn_data.h"
+#include "prov/verbs/rdm/conn_int.h"
 
 enum { NAMES = 5000 };
 

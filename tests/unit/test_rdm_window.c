@@ -10,10 +10,9 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "prov/verbs/provider/prov.h"
-#include "prov/verbs/rdm/cache.h"
+#include "prov/verbs/rdm/domain.h"
 #include "prov/verbs/rdm/conn.h"
 #include "prov/verbs/rdm/rc_conn.h"
-#include "prov/verbs/rdm/mem.h"
 #include "prov/rdm/peer.h"
 #include "fake_verbs.h"
 

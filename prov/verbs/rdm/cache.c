@@ -6,7 +6,7 @@
 #include <strings.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include "cache.h"
+#include "domain.h"
 #include "prov/verbs/provider/domain.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
@@ -30,7 +30,7 @@ static void warn_if_refused(const struct ofi_mr_cache *cache)
 }
 
 /*
- * Cached registrations give no access to peers: see mem.h. Read-only memory can be sent from, but
+ * Cached registrations give no access to peers: see rc.h. Read-only memory can be sent from, but
  * no window can be bound to it, because for that the kernel requires write access.
  */
 static int cache_reg(void *arg, void *addr, size_t len, unsigned int *access, void **mr)

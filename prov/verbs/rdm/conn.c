@@ -3,13 +3,11 @@
 #include "prov/base/wait.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include "conn_first.h"
 #include "conn_int.h"
 #include "prov/rdm/reply.h"
 #include "progress.h"
 #include "proof.h"
 #include "shm.h"
-#include "ud.h"
 #include "prov/rdm/upcall.h"
 #include "prov/verbs/provider/prov.h"
 

@@ -4,12 +4,9 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include "conn_data.h"
-#include "conn_first.h"
 #include "conn_int.h"
 #include "progress.h"
 #include "proof.h"
-#include "ud.h"
 #include "prov/verbs/cm/cm_wire.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"

@@ -2,7 +2,7 @@
 /* The private data of connection messages: filling it from endpoints and evaluating it. */
 #include <string.h>
 #include <ofi/addr.h>
-#include "conn_data.h"
+#include "conn_int.h"
 #include "prov/verbs/cm/cm_wire.h"
 
 #define NO_PORT 1 /* any that is valid: the name of a queue pair has none */

@@ -10,7 +10,6 @@
 #include "conn_int.h"
 #include "prov/base/wait.h"
 #include "prov/rdm/lock.h"
-#include "ud.h"
 
 #define RETRY_MS 20 /* until the event thread checks whether the tasks are done */
 

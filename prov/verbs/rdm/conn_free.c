@@ -4,7 +4,6 @@
 #include "prov/base/wait.h"
 #include "conn_int.h"
 #include "progress.h"
-#include "ud.h"
 
 void vrb_rdm_conn_free_later(struct vrb_rc_conn *conn)
 {

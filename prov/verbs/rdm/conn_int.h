@@ -3,7 +3,8 @@
  * Shared by the files about connections: conn.c carries out what policy.h decides, conn_cm.c talks
  * to the connection manager, conn_request.c answers the requests of peers, conn_event.c passes
  * events to the thread that is in the endpoint, conn_room.c makes room, conn_free.c frees
- * connections that have ended, conn_open.c opens and closes and runs the timers. All functions are
+ * connections that have ended, conn_data.c fills and evaluates private data, conn_first.c sends a
+ * message in a request, conn_open.c opens and closes and runs the timers. All functions are
  * called with the endpoint's lock held unless they say otherwise.
  */
 #ifndef VRB_RDM_CONN_INT_H
@@ -11,6 +12,8 @@
 
 #include <ofi/addr.h>
 #include "conn.h"
+#include "prov/rdm/cmwire.h"
+#include "ud.h"
 
 static inline struct vrb_cm *vrb_rdm_conn_cm(const struct ofi_rdm_ep *ep)
 {
@@ -135,6 +138,37 @@ struct rdma_conn_param vrb_rdm_conn_param(const struct vrb_rc_conn *conn, const 
 					  uint8_t len);
 /* Requests a connection from the peer. */
 void vrb_rdm_conn_call(struct ofi_rdm_peer *peer);
+
+/* Returns the message to a peer with the endpoint's own values. */
+struct ofi_rdm_cmwire vrb_rdm_conn_words(const struct ofi_rdm_peer *peer,
+					 enum ofi_rdm_cmwire_kind kind);
+/* Packs the private data of a request or a reply to a peer. Returns its length. */
+uint8_t vrb_rdm_conn_data(const struct ofi_rdm_peer *peer, enum ofi_rdm_cmwire_kind kind,
+			  uint8_t *wire);
+/* The same for a reject, also to a peer that is not known. */
+uint8_t vrb_rdm_conn_reject_data(const struct ofi_rdm_ep *ep, enum ofi_rdm_cmwire_reason reason,
+				 uint8_t *wire);
+enum ofi_rdm_wire_error vrb_rdm_conn_parse(const struct rdma_cm_event *event,
+					   struct ofi_rdm_cmwire *cm);
+/* Stores what a peer says about itself. */
+void vrb_rdm_conn_learn(struct vrb_rc_conn *conn, const struct ofi_rdm_cmwire *cm);
+/*
+ * Returns the address on which a peer says it listens; a link-local one gets the endpoint's scope.
+ */
+bool vrb_rdm_conn_addr(const struct ofi_rdm_ep *ep, const struct ofi_rdm_cmwire *cm,
+		       struct ofi_rdm_addr *addr);
+/*
+ * Returns true if that is an address of the host from which the message came, according to the
+ * connection manager.
+ */
+bool vrb_rdm_conn_is_from(const struct ofi_rdm_cmwire *cm, const struct sockaddr *from);
+
+/* Fills in the message that waits for the connection, if it fits behind that private data. */
+void vrb_rdm_first_put(struct vrb_rc_conn *conn, uint8_t len, struct vrb_ud_first *first);
+/* Delivers the message of a request that is being accepted, if it counts. */
+void vrb_rdm_first_take(struct vrb_rc_conn *conn, const struct rdma_cm_event *event);
+/* Called when the connection is up: settles whether the peer has the message. */
+void vrb_rdm_first_end(struct vrb_rc_conn *conn);
 
 /* Logs the state changes of a connection at FI_LOG_LEVEL=debug. */
 void vrb_rdm_conn_entered(const struct ofi_rdm_conn *conn, enum ofi_rdm_conn_state from,

@@ -16,7 +16,6 @@
 #include "conn_int.h"
 #include "prov/rdm/lock.h"
 #include "progress.h"
-#include "ud.h"
 #include "prov/rdm/msg.h"
 #include "secret.h"
 #include "prov/rdm/upcall.h"

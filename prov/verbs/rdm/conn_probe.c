@@ -11,10 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "prov/base/wait.h"
-#include "conn_data.h"
 #include "conn_int.h"
 #include "prov/verbs/cm/cm_wire.h"
-#include "ud.h"
 #include "prov/verbs/provider/prov.h"
 
 static bool probe_begin(struct vrb_rdm_host_probe *probe)

@@ -6,12 +6,9 @@
 #include <rdma/providers/fi_log.h>
 #include "prov/base/wait.h"
 #include "prov/rdm/av.h"
-#include "conn_data.h"
-#include "conn_first.h"
 #include "conn_int.h"
 #include "progress.h"
 #include "proof.h"
-#include "ud.h"
 #include "prov/verbs/cm/cm_wire.h"
 #include "prov/verbs/provider/async.h"
 #include "prov/verbs/provider/err.h"

@@ -2,7 +2,6 @@
 /* Connections to peers on unreliable datagrams: what differs from queue pairs. */
 #include <rdma/fi_errno.h>
 #include "conn_int.h"
-#include "ud.h"
 
 /* The peer's first packet is here, or it is silent, or the connection has ended. */
 static void ud_news_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)

@@ -8,7 +8,6 @@
 #include "prov/rdm/domain_progress.h"
 #include "prov/rdm/atomic.h"
 #include "prov/rdm/av.h"
-#include "cache.h"
 #include "prov/rdm/coll.h"
 #include "domain.h"
 #include "prov/verbs/discovery/kind.h"

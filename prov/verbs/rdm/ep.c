@@ -10,7 +10,6 @@
 #include "prov/rdm/ep.h"
 #include "prov/rdm/sep.h"
 #include "prov/rdm/srx.h"
-#include "mem.h"
 #include "progress.h"
 #include "rc.h"
 #include "shm.h"

@@ -9,7 +9,6 @@
 #include <rdma/providers/fi_log.h>
 #include "conn.h"
 #include "rc_conn.h"
-#include "mem.h"
 #include "shm.h"
 #include "prov/rdm/peer.h"
 #include "window.h"

@@ -7,7 +7,6 @@
 #include <sys/random.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include "conn_data.h"
 #include "conn_int.h"
 #include "prov/rdm/av_key.h"
 #include "prov/verbs/cm/cm_wire.h"

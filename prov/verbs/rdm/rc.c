@@ -5,7 +5,6 @@
 #include <rdma/fi_errno.h>
 #include "conn.h"
 #include "rc_conn.h"
-#include "mem.h"
 #include "prov/base/hmem_copy.h"
 #include "prov/base/mr_cache.h"
 #include "prov/base/refuse.h"

@@ -94,7 +94,7 @@ struct vrb_rc_peer {
 	uint32_t conns;		    /* number of its connections in any state */
 	uint32_t seen;		    /* value of conn->head when its use was last checked */
 	/*
-	 * Marks of messages that travel in requests on datagrams, see conn_first.h: of the one that
+	 * Marks of messages that travel in requests on datagrams, see conn_first.c: of the one that
 	 * may have been delivered to the peer, and of the last one that it delivered here; or 0.
 	 */
 	uint32_t doubt, delivered;
@@ -141,6 +141,19 @@ void vrb_rc_fini(struct ofi_rdm_ep *ep);
 void vrb_rc_free(struct ofi_rdm_ep *ep);
 /* Configures the fast-path calls according to the endpoint's default flags. */
 void vrb_rc_set_modes(struct ofi_rdm_ep *ep, uint64_t flags);
+/*
+ * The protocol's memory (mem.c). Buffers that only the local device uses have cached registrations.
+ * A peer gets a memory window to the bytes that it may read or write; without windows it gets a
+ * registration of exactly these bytes, which ends with the message.
+ */
+int vrb_rdm_mem_reg(struct ofi_rdm_proto_peer *peer, const struct iovec *iov,
+		    enum ofi_rdm_proto_access access, struct ofi_rdm_proto_mr *mr);
+int vrb_rdm_mem_bind(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr);
+int vrb_rdm_mem_revoke(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr,
+		       struct ofi_rdm_proto_item *item);
+void vrb_rdm_mem_dereg(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr);
+/* Called when nobody has a right to memory any more. */
+void vrb_rdm_mem_fini(struct ofi_rdm_ep *ep);
 /* The transport's part of a peer (peer.c). */
 struct ofi_rdm_peer *vrb_rc_peer_new(void);
 void vrb_rc_peer_free(struct ofi_rdm_peer *peer);

@@ -35,7 +35,7 @@ struct vrb_rdm_deferred_list;
 /* Work requests of a connection that this file posts: the first packet. */
 #define VRB_UD_SLOTS 1u
 
-/* The packet of a message that a request carries, and its mark; see conn_first.h. */
+/* The packet of a message that a request carries, and its mark; see conn_first.c. */
 struct vrb_ud_first {
 	size_t len; /* 0: there is none */
 	uint32_t mark;
