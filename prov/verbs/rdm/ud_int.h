@@ -438,7 +438,7 @@ uint64_t vrb_ud_clock(void);
 bool vrb_ud_random(struct vrb_ud *all, uint32_t *random);
 
 /* The device's send queue (ud_sq.c). */
-/* Returns a packet that is not sent yet, NULL when out of memory. */
+/* Returns a packet that is not sent yet. NULL when out of memory: the next poll tries again. */
 struct vrb_ud_tx *vrb_ud_tx_new(struct vrb_ud *all);
 /* Frees the packet, once the device does not read it any more. */
 void vrb_ud_tx_put(struct vrb_ud *all, struct vrb_ud_tx *tx);

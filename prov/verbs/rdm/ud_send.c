@@ -91,10 +91,7 @@ bool vrb_ud_put_bare(struct vrb_ud *all, const struct vrb_ud_way *way,
 	if (tx && packet->len)
 		memcpy(bytes + sge.length, packet->payload, packet->len);
 	sge.length += (uint32_t)packet->len;
-	if (fits)
-		fits = vrb_ud_put(all, way, sge, tx, packet->kind == VRB_UD_END);
-	else
-		all->short_of_room = true;
+	fits = fits && vrb_ud_put(all, way, sge, tx, packet->kind == VRB_UD_END);
 	if (tx)
 		vrb_ud_tx_put(all, tx);
 	return fits;
@@ -189,10 +186,8 @@ static bool send_wr(struct vrb_ud_conn *ud)
 	if (wr->direct)
 		return send_read(ud, wr);
 	tx = wr->copy ? wr->copy : pack(ud, wr);
-	if (!tx) {
-		vrb_ud_of(ud)->short_of_room = true;
+	if (!tx)
 		return false;
-	}
 	wr->copy = NULL;
 	((struct vrb_ud_head *)(void *)tx->bytes)->to = htole32(ud->to);
 	ud->reads += wr->kind == VRB_UD_READ;
@@ -217,10 +212,8 @@ static bool send_job(struct vrb_ud_conn *ud)
 	if (!job)
 		return false;
 	tx = vrb_ud_tx_new(all);
-	if (!tx) {
-		all->short_of_room = true;
+	if (!tx)
 		return false;
-	}
 	len = job->len - job->sent < all->payload ? job->len - job->sent : all->payload;
 	packet.addr = job->sent;
 	packet.id = job->id;
@@ -249,10 +242,8 @@ static bool send_qp(struct vrb_ud_conn *ud)
 	struct vrb_ud_packet packet = packet_to(ud, back ? VRB_UD_BACK : VRB_UD_QP);
 	struct vrb_ud_tx *tx = vrb_ud_tx_new(vrb_ud_of(ud));
 
-	if (!tx) {
-		vrb_ud_of(ud)->short_of_room = true;
+	if (!tx)
 		return false;
-	}
 	if (back)
 		vrb_ud_back_describe(ud, &packet);
 	else
@@ -288,10 +279,8 @@ static bool chase(struct vrb_ud_conn *ud)
 	struct vrb_ud_packet packet = packet_to(ud, VRB_UD_NOTHING);
 	struct vrb_ud_tx *tx = vrb_ud_tx_new(vrb_ud_of(ud));
 
-	if (!tx) {
-		vrb_ud_of(ud)->short_of_room = true;
+	if (!tx)
 		return false;
-	}
 	tx->len = (uint32_t)vrb_ud_build(tx->bytes, &packet);
 	launch(ud, tx);
 	return true;

@@ -9,8 +9,10 @@ struct vrb_ud_tx *vrb_ud_tx_new(struct vrb_ud *all)
 	struct vrb_rdm_buf *buf = vrb_rdm_pool_get(&all->pool);
 	struct vrb_ud_tx *tx;
 
-	if (!buf)
+	if (!buf) {
+		all->short_of_room = true;
 		return NULL;
+	}
 	tx = (struct vrb_ud_tx *)(void *)buf->out.data;
 	*tx = (struct vrb_ud_tx){ .buf = buf };
 	return tx;
