@@ -189,7 +189,7 @@ static void take_data(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet
 		vrb_ud_violated(ud, VRB_UD_BROKEN);
 		return;
 	}
-	vrb_ud_scatter(wr, wr->got, packet->payload, packet->len);
+	vrb_ud_copy(wr, wr->got, (uint8_t *)(uintptr_t)packet->payload, packet->len, false);
 	wr->got += (uint32_t)packet->len;
 	vrb_ud_wr_done(ud, wr);
 }

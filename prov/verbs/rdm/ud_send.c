@@ -150,7 +150,7 @@ static struct vrb_ud_tx *pack(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
 		len = 0;
 	}
 	head = vrb_ud_build(tx->bytes, &packet);
-	vrb_ud_gather(wr, wr->sent, len, tx->bytes + head);
+	vrb_ud_copy(wr, wr->sent, tx->bytes + head, len, true);
 	tx->len = (uint32_t)head + len;
 	wr->sent = wr->kind == VRB_UD_READ ? wr->len : wr->sent + len;
 	return tx;

@@ -6,43 +6,25 @@
 #include <string.h>
 #include "ud_int.h"
 
-/* Copies a part of what a work request sends. */
-static inline void vrb_ud_gather(const struct vrb_ud_wr *wr, uint32_t from, uint32_t len,
-				 uint8_t *to)
+/* Copies the bytes of a work request that begin at an offset to a packet, or from one. */
+static inline void vrb_ud_copy(const struct vrb_ud_wr *wr, uint64_t at, uint8_t *bytes, size_t len,
+			       bool to_packet)
 {
-	uint32_t take;
-	int i;
-
-	for (i = 0; i < wr->num_sge && len; i++) {
-		if (from >= wr->sge[i].length) {
-			from -= wr->sge[i].length;
-			continue;
-		}
-		take = wr->sge[i].length - from < len ? wr->sge[i].length - from : len;
-		memcpy(to, (const uint8_t *)(uintptr_t)wr->sge[i].addr + from, take);
-		to += take;
-		len -= take;
-		from = 0;
-	}
-}
-
-/* Copies to a part of the memory of a work request. */
-static inline void vrb_ud_scatter(const struct vrb_ud_wr *wr, uint64_t to, const uint8_t *from,
-				  size_t len)
-{
+	uint8_t *memory;
 	size_t take;
 	int i;
 
 	for (i = 0; i < wr->num_sge && len; i++) {
-		if (to >= wr->sge[i].length) {
-			to -= wr->sge[i].length;
+		if (at >= wr->sge[i].length) {
+			at -= wr->sge[i].length;
 			continue;
 		}
-		take = wr->sge[i].length - to < len ? wr->sge[i].length - to : len;
-		memcpy((uint8_t *)(uintptr_t)wr->sge[i].addr + to, from, take);
-		from += take;
+		memory = (uint8_t *)(uintptr_t)wr->sge[i].addr + at;
+		take = wr->sge[i].length - at < len ? wr->sge[i].length - at : len;
+		memcpy(to_packet ? bytes : memory, to_packet ? memory : bytes, take);
+		bytes += take;
 		len -= take;
-		to = 0;
+		at = 0;
 	}
 }
 
