@@ -369,6 +369,14 @@ static void end_ask(struct vrb_ud *all, struct vrb_ud_conn *ud, struct rdma_cm_e
 	ud->letter = NULL;
 }
 
+/* Ends the request as the connection manager does that gets no answer. */
+static void no_answer(struct vrb_ud_conn *ud)
+{
+	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_UNREACHABLE, .status = 1 };
+
+	end_ask(vrb_ud_of(ud), ud, &event);
+}
+
 static void take_decline(struct vrb_ud *all, const struct ibv_wc *wc,
 			 const struct vrb_ud_packet *packet)
 {
@@ -434,15 +442,6 @@ static void take_answer(struct vrb_ud *all, const struct ibv_wc *wc,
 	}
 }
 
-/* Nobody answers: the connection manager may know the endpoint that has the peer's IP address. */
-static void give_up_name(struct vrb_ud_conn *ud)
-{
-	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_UNREACHABLE, .status = 1 };
-
-	forget_name(ud->conn);
-	end_ask(vrb_ud_of(ud), ud, &event);
-}
-
 void vrb_ud_letter_free(struct vrb_ud_conn *ud)
 {
 	if (ud->letter && ud->letter->kind == VRB_UD_ASK)
@@ -457,21 +456,23 @@ void vrb_ud_letter_again(struct vrb_ud_conn *ud)
 
 	if (!letter || letter->at > vrb_ud_of(ud)->now)
 		return;
-	if (letter->kind == VRB_UD_ASK && letter->times >= TIMES &&
-	    !ofi_rdm_addr_is_qp(&ud->conn->peer->addr))
-		give_up_name(ud);
-	else
+	if (letter->kind != VRB_UD_ASK || letter->times < TIMES ||
+	    ofi_rdm_addr_is_qp(&ud->conn->peer->addr)) {
 		send_letter(ud);
+		return;
+	}
+	/* The connection manager may know the endpoint that has the peer's IP address. */
+	forget_name(ud->conn);
+	no_answer(ud);
 }
 
 void vrb_ud_nobody(struct vrb_ud *all, uint32_t number)
 {
-	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_UNREACHABLE, .status = 1 };
 	struct vrb_rc_conn *conn = vrb_rc_conn_find(all->ep, number);
 	struct vrb_ud_conn *ud = asking(all, number);
 
 	if (ud)
-		end_ask(all, ud, &event);
+		no_answer(ud);
 	else if (conn && conn->ud && vrb_ud_waits_for_first(conn->ud))
 		vrb_ud_over(conn->ud, FI_ECONNRESET);
 }

@@ -17,27 +17,35 @@ uint8_t vrb_ud_say(const struct vrb_rc_conn *conn, uint8_t *wire, uint8_t len)
 	return (uint8_t)(len + VRB_UD_WORDS);
 }
 
-static bool words_in(const struct rdma_cm_event *event, struct vrb_ud_words *words)
+/* Returns the words behind the other private data, with their length, or NULL. */
+static const uint8_t *words_at(const struct rdma_cm_event *event, size_t *len)
 {
 	const struct rdma_ud_param *ud = &event->param.ud;
 	const uint8_t *data;
-	size_t len;
+	size_t other;
 
-	data = vrb_cm_unpack(ud->private_data, ud->private_data_len, &len);
-	return data && vrb_ud_words_parse(data + len, ud->private_data_len - 1 - len, words);
+	data = vrb_cm_unpack(ud->private_data, ud->private_data_len, &other);
+	*len = data ? ud->private_data_len - 1 - other : 0;
+	return data ? data + other : NULL;
+}
+
+static bool words_in(const struct rdma_cm_event *event, struct vrb_ud_words *words)
+{
+	size_t len;
+	const uint8_t *data = words_at(event, &len);
+
+	return data && vrb_ud_words_parse(data, len, words);
 }
 
 bool vrb_ud_is_other(const struct rdma_cm_event *event)
 {
-	const struct rdma_ud_param *ud = &event->param.ud;
-	uint32_t version;
-	const uint8_t *data;
 	size_t len;
+	const uint8_t *data = words_at(event, &len);
+	uint32_t version;
 
-	data = vrb_cm_unpack(ud->private_data, ud->private_data_len, &len);
-	if (!data || ud->private_data_len - 1 - len < sizeof(version))
+	if (len < sizeof(version))
 		return false;
-	memcpy(&version, data + len, sizeof(version));
+	memcpy(&version, data, sizeof(version));
 	return le32toh(version) != VRB_UD_VERSION;
 }
 
