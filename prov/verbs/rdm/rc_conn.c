@@ -12,7 +12,6 @@
 #include "ud.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
-#include "prov/verbs/queue/qp.h"
 
 #define RING_MAX  ((uint32_t)OFI_RDM_WIRE_WINDOW)
 #define RING_MIN  8u
@@ -196,25 +195,12 @@ static int create_ud(struct vrb_rc_conn *conn)
 int vrb_rc_conn_create_qp(struct vrb_rc_conn *conn)
 {
 	struct ofi_rdm_ep *ep = conn->ep;
-	struct ibv_qp_init_attr attr = {
-		.qp_context = &conn->owner,
-		.send_cq = vrb_rc(ep)->cq,
-		.recv_cq = vrb_rc(ep)->cq,
-		.srq = vrb_rc(ep)->srq,
-		.qp_type = IBV_QPT_RC,
-		.cap = {
-			.max_send_wr = room_of(ep, conn->size),
-			.max_send_sge = (uint32_t)vrb_rc(ep)->packet.max_sge,
-			.max_inline_data = (uint32_t)(vrb_rc(ep)->inline_max +
-						      sizeof(struct ofi_rdm_wire_fast)),
-		},
-	};
 
 	if (!vrb_rc_table_reserve(&vrb_rc(ep)->by_qp))
 		return -FI_ENOMEM;
 	if (vrb_rc(ep)->ud)
 		return create_ud(conn);
-	conn->qp = vrb_qp_new(vrb_rc_domain(ep)->pd, &attr);
+	conn->qp = vrb_rc_qp_new(ep, &conn->owner, vrb_rc(ep)->srq, room_of(ep, conn->size));
 	if (!conn->qp)
 		return conn_failed("ibv_create_qp", errno);
 	conn->sq = conn->qp;
@@ -262,14 +248,13 @@ int vrb_rc_conn_open(struct vrb_rc_conn *conn)
 
 bool vrb_rc_conn_break(struct vrb_rc_conn *conn)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 	struct ibv_send_wr *bad, wr = {
 		.wr_id = (uintptr_t)&conn->last,
 		.opcode = IBV_WR_SEND,
 		.send_flags = IBV_SEND_SIGNALED,
 	};
 
-	if (conn->ud ? !vrb_ud_conn_flush(conn) : ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE) != 0)
+	if (conn->ud ? !vrb_ud_conn_flush(conn) : vrb_rc_qp_stop(conn->qp) != 0)
 		return false;
 	return !ibv_post_send(conn->qp, &wr, &bad);
 }
@@ -282,11 +267,10 @@ static struct ibv_qp *qp_of(const struct vrb_rc_conn *conn)
 /* Datagrams are acknowledged by the endpoint itself, so none is lost. */
 void vrb_rc_conn_stop(struct vrb_rc_conn *conn)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 	struct ibv_qp *qp = qp_of(conn);
 
 	if (qp)
-		ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+		vrb_rc_qp_stop(qp);
 }
 
 void vrb_rc_conn_drop_rights(struct vrb_rc_conn *conn)
@@ -297,11 +281,10 @@ void vrb_rc_conn_drop_rights(struct vrb_rc_conn *conn)
 
 void vrb_rc_conn_halt(struct vrb_rc_conn *conn, uint64_t now)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 	struct ibv_qp *qp = qp_of(conn);
 
 	conn->linger = now + LINGER_MS;
-	if (qp && conn->takes && ibv_modify_qp(qp, &attr, IBV_QP_STATE))
+	if (qp && conn->takes && vrb_rc_qp_stop(qp))
 		conn->linger = now;
 }
 

@@ -11,6 +11,7 @@
 #include <rdma/rdma_cma.h>
 #include "buf.h"
 #include "prov/verbs/cm/cm.h"
+#include "prov/verbs/queue/qp.h"
 #include "rc.h"
 #include "window.h"
 
@@ -196,6 +197,36 @@ static inline uint32_t vrb_rc_cq_grow(const struct ofi_rdm_ep *ep, uint32_t size
 	uint32_t wanted = size < max / 2 ? 2 * size : max;
 
 	return wanted <= size || ibv_resize_cq(vrb_rc(ep)->cq, (int)wanted) ? size : wanted;
+}
+
+/* Creates a reliable queue pair of the endpoint with so many work requests. Sets errno on NULL. */
+static inline struct ibv_qp *vrb_rc_qp_new(const struct ofi_rdm_ep *ep, struct vrb_owner *owner,
+					   struct ibv_srq *srq, uint32_t wrs)
+{
+	const struct vrb_rc_ep *rc = vrb_rc(ep);
+	struct ibv_qp_init_attr attr = {
+		.qp_context = owner,
+		.send_cq = rc->cq,
+		.recv_cq = rc->cq,
+		.srq = srq,
+		.qp_type = IBV_QPT_RC,
+		.cap = {
+			.max_send_wr = wrs,
+			.max_send_sge = (uint32_t)rc->packet.max_sge,
+			.max_inline_data =
+				(uint32_t)(rc->inline_max + sizeof(struct ofi_rdm_wire_fast)),
+		},
+	};
+
+	return vrb_qp_new(vrb_rc_domain(ep)->pd, &attr);
+}
+
+/* Moves a queue pair to the error state: what is posted is flushed. Returns 0 or an errno. */
+static inline int vrb_rc_qp_stop(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	return ibv_modify_qp(qp, &attr, IBV_QP_STATE);
 }
 
 static inline bool vrb_rc_conn_idle(const struct vrb_rc_conn *conn)

@@ -317,7 +317,6 @@ static void drain(struct vrb_ud *all)
 /* Peers are told while the queue pair still sends. */
 void vrb_ud_halt(struct ofi_rdm_ep *ep)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 	struct vrb_ud *all = vrb_rc(ep)->ud;
 	struct vrb_ud_conn *ud;
 
@@ -326,7 +325,7 @@ void vrb_ud_halt(struct ofi_rdm_ep *ep)
 	drain(all);
 	if (!vrb_ud_reads(ep))
 		return;
-	ibv_modify_qp(all->qp, &attr, IBV_QP_STATE);
+	vrb_rc_qp_stop(all->qp);
 	drain(all);
 	if (vrb_ud_reads(ep))
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_close: the device does not end its reads\n");

@@ -84,8 +84,8 @@ static bool may_ask(const struct vrb_ud_rc *rc, const struct vrb_ud_conn *wants)
 {
 	const struct vrb_ud_conn *ud = rc->ud;
 
-	return rc->connected && rc->announced && ud->rc_peer.gives && !rc->state && !rc->asked &&
-	       !ud->over && !ud->broken && vrb_ud_of(ud)->now >= rc->kept_until &&
+	return vrb_ud_rc_is_open(ud) && ud->rc_peer.gives && !rc->asked &&
+	       vrb_ud_of(ud)->now >= rc->kept_until &&
 	       (!vrb_rc_peer(wants->conn->peer)->policy.stranger ||
 		vrb_rc_peer(ud->conn->peer)->policy.stranger);
 }
@@ -195,14 +195,12 @@ void vrb_ud_back_describe(struct vrb_ud_conn *ud, struct vrb_ud_packet *packet)
 /* Has the device give back what it holds for a queue pair that nobody uses. */
 static void release(struct vrb_ud *all, struct vrb_ud_rc *rc)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-
 	rc->linger = all->now + LINGER_US;
 	rc->owner.ops = &old_ops;
 	rc->let_go = !rc->qp;
 	if (rc->qp) {
 		__atomic_store_n(&rc->qp->qp_context, (void *)&rc->owner, __ATOMIC_RELEASE);
-		if (ibv_modify_qp(rc->qp, &attr, IBV_QP_STATE))
+		if (vrb_rc_qp_stop(rc->qp))
 			rc->linger = all->now;
 	}
 	SLIST_INSERT_HEAD(&all->rcs.old, rc, old);

@@ -65,22 +65,27 @@ void vrb_ud_rc_init(struct vrb_ud *all)
 	all->rcs.room = all->rcs.cq_size > fixed ? all->rcs.cq_size - fixed : 0;
 }
 
-static void destroy_all(struct vrb_ud_rcs *list)
+static void rc_free(struct vrb_ud_rc *rc)
+{
+	if (rc && rc->qp)
+		ibv_destroy_qp(rc->qp);
+	free(rc);
+}
+
+static void free_all(struct vrb_ud_rcs *list)
 {
 	struct vrb_ud_rc *rc;
 
 	while ((rc = SLIST_FIRST(list))) {
 		SLIST_REMOVE_HEAD(list, old);
-		if (rc->qp)
-			ibv_destroy_qp(rc->qp);
-		free(rc);
+		rc_free(rc);
 	}
 }
 
 void vrb_ud_rc_fini(struct vrb_ud *all)
 {
-	destroy_all(&all->rcs.old);
-	destroy_all(&all->rcs.gone);
+	free_all(&all->rcs.old);
+	free_all(&all->rcs.gone);
 	if (all->rcs.srq)
 		ibv_destroy_srq(all->rcs.srq);
 	all->rcs.srq = NULL;
@@ -90,24 +95,6 @@ void vrb_ud_rc_fini(struct vrb_ud *all)
 static uint32_t room_of(const struct vrb_ud_conn *ud)
 {
 	return ud->conn->size + 2;
-}
-
-static struct ibv_qp *create_qp(struct vrb_ud_conn *ud)
-{
-	struct vrb_rc_ep *rc = vrb_rc(ud->conn->ep);
-	struct ibv_qp_init_attr attr = {
-		.qp_context = &ud->conn->owner,
-		.send_cq = rc->cq,
-		.recv_cq = rc->cq,
-		.srq = rc->ud->rcs.srq,
-		.qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = room_of(ud),
-			 .max_send_sge = (uint32_t)rc->packet.max_sge,
-			 .max_inline_data =
-				 (uint32_t)(rc->inline_max + sizeof(struct ofi_rdm_wire_fast)) },
-	};
-
-	return vrb_qp_new(vrb_rc_domain(ud->conn->ep)->pd, &attr);
 }
 
 static int to_init(struct vrb_ud_conn *ud, struct ibv_qp *qp)
@@ -148,13 +135,11 @@ static int rc_new(struct vrb_ud_conn *ud)
 	if (!ret && getrandom(&rc->psn, sizeof(rc->psn), 0) != sizeof(rc->psn))
 		ret = -FI_EIO;
 	if (!ret) {
-		rc->qp = create_qp(ud);
+		rc->qp = vrb_rc_qp_new(all->ep, &ud->conn->owner, all->rcs.srq, room_of(ud));
 		ret = rc->qp ? to_init(ud, rc->qp) : vrb_ud_rc_failed("ibv_create_qp", errno);
 	}
 	if (ret) {
-		if (rc && rc->qp)
-			ibv_destroy_qp(rc->qp);
-		free(rc);
+		rc_free(rc);
 		return ret;
 	}
 	rc->ud = ud;
@@ -205,9 +190,18 @@ static bool is_ready(const struct vrb_ud_conn *ud)
 	       !ud->broken && !(conn->proof && conn->proof->shut);
 }
 
+/* Moves the queue pair to the next state, with the values of the parameters. */
+static int rc_modify(struct vrb_ud_conn *ud, struct ibv_qp_attr *attr, int mask, const char *what)
+{
+	int err;
+
+	vrb_qp_settle(vrb_rc_domain(ud->conn->ep), ud->conn->ep->info, attr, mask);
+	err = ibv_modify_qp(ud->rc->qp, attr, mask);
+	return err ? vrb_ud_rc_failed(what, err) : 0;
+}
+
 static int to_rtr(struct vrb_ud_conn *ud)
 {
-	const struct vrb_domain *domain = vrb_rc_domain(ud->conn->ep);
 	int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 		   IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 	struct ibv_qp_attr attr = {
@@ -218,19 +212,15 @@ static int to_rtr(struct vrb_ud_conn *ud)
 		.rq_psn = ud->rc_peer.psn,
 		.max_dest_rd_atomic = READS_MAX,
 	};
-	int err;
 
 	if (ud->rc_peer.mtu < attr.path_mtu)
 		attr.path_mtu = ud->rc_peer.mtu;
 	attr.ah_attr.port_num = vrb_ud_of(ud)->port.num;
-	vrb_qp_settle(domain, ud->conn->ep->info, &attr, mask);
-	err = ibv_modify_qp(ud->rc->qp, &attr, mask);
-	return err ? vrb_ud_rc_failed("ibv_modify_qp to RTR", err) : 0;
+	return rc_modify(ud, &attr, mask, "ibv_modify_qp to RTR");
 }
 
 static int to_rts(struct vrb_ud_conn *ud)
 {
-	const struct vrb_domain *domain = vrb_rc_domain(ud->conn->ep);
 	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
 		   IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 	struct ibv_qp_attr attr = {
@@ -239,11 +229,8 @@ static int to_rts(struct vrb_ud_conn *ud)
 		.timeout = ACK_TIMEOUT,
 		.max_rd_atomic = (uint8_t)ud->rc_peer.reads,
 	};
-	int err;
 
-	vrb_qp_settle(domain, ud->conn->ep->info, &attr, mask);
-	err = ibv_modify_qp(ud->rc->qp, &attr, mask);
-	return err ? vrb_ud_rc_failed("ibv_modify_qp to RTS", err) : 0;
+	return rc_modify(ud, &attr, mask, "ibv_modify_qp to RTS");
 }
 
 static int rc_connect(struct vrb_ud_conn *ud)
@@ -418,8 +405,7 @@ static void rc_switch(struct vrb_ud_conn *ud)
 
 static bool may_switch(const struct vrb_ud_conn *ud)
 {
-	return ud->rc->connected && ud->rc->announced && !ud->rc->state && STAILQ_EMPTY(&ud->wrs) &&
-	       vrb_ud_is_handled(ud) && !ud->over && !ud->broken;
+	return vrb_ud_rc_is_open(ud) && STAILQ_EMPTY(&ud->wrs) && vrb_ud_is_handled(ud);
 }
 
 /*
@@ -429,8 +415,7 @@ static bool may_switch(const struct vrb_ud_conn *ud)
  */
 static bool must_drain(struct vrb_ud_conn *ud)
 {
-	return ud->rc->connected && ud->rc->announced && !ud->rc->state && !ud->over &&
-	       !ud->broken && !STAILQ_EMPTY(&ud->wrs) && ++ud->rc->waits > WAITS;
+	return vrb_ud_rc_is_open(ud) && !STAILQ_EMPTY(&ud->wrs) && ++ud->rc->waits > WAITS;
 }
 
 bool vrb_ud_rc_post(struct vrb_ud_conn *ud, struct ibv_send_wr *wr, struct ibv_send_wr **bad,
@@ -492,11 +477,8 @@ int vrb_ud_rc_take(struct vrb_ud *all, const struct ibv_wc *wc, struct ibv_wc *o
 
 bool vrb_ud_rc_flush(struct vrb_ud_conn *ud)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-	int err = 0;
+	int err = ud->rc && ud->rc->qp ? vrb_rc_qp_stop(ud->rc->qp) : 0;
 
-	if (ud->rc && ud->rc->qp)
-		err = ibv_modify_qp(ud->rc->qp, &attr, IBV_QP_STATE);
 	return !err || (!ud->rc->used && !vrb_ud_back_drains(ud));
 }
 
@@ -527,18 +509,14 @@ struct vrb_ud_rc *vrb_ud_rc_remove(struct vrb_ud_conn *ud)
 void vrb_ud_rc_close(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
-	struct vrb_ud_rc *rc;
 
 	if (!ud->rc)
 		return;
-	rc = vrb_ud_rc_remove(ud);
-	if (rc->qp)
-		ibv_destroy_qp(rc->qp);
+	rc_free(vrb_ud_rc_remove(ud));
 	all->rcs.count--;
 	/* A device that does not report the last receive may have lost one. */
 	if (ud->conn->takes && !ud->conn->let_go && all->rcs.lost < all->rcs.share / 2)
 		all->rcs.lost++;
-	free(rc);
 }
 
 struct ibv_qp *vrb_ud_conn_qp(const struct vrb_rc_conn *conn)

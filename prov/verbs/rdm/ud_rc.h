@@ -84,6 +84,12 @@ static inline bool vrb_ud_back_holds(const struct vrb_ud_conn *ud)
 	       (ud->rc->state == VRB_UD_RC_DRAINING || ud->rc->state == VRB_UD_RC_DRAINED);
 }
 
+/* Returns true if both ends of the connection can use its queue pair. */
+static inline bool vrb_ud_rc_is_open(const struct vrb_ud_conn *ud)
+{
+	return ud->rc->connected && ud->rc->announced && !ud->rc->state && !ud->over && !ud->broken;
+}
+
 /* Returns true for a completion of a reliable queue pair. */
 static inline bool vrb_ud_rc_is(const struct vrb_ud *all, const struct ibv_wc *wc)
 {
