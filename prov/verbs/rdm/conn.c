@@ -55,28 +55,21 @@ static bool is_proving(const struct ofi_rdm_ep *ep)
 	return vrb_rc(ep)->conns.secret && ofi_rdm_due_first(&vrb_rc(ep)->conns.set.due);
 }
 
-static uint64_t next_of_ud(const struct ofi_rdm_ep *ep, uint64_t next)
-{
-	uint64_t now = vrb_rc(ep)->conns.set.now, due = vrb_ud_due(ep);
-
-	return due != UINT64_MAX && now + due < next ? now + due : next;
-}
-
 /* Sets the timer. */
 static void schedule_tick(struct ofi_rdm_ep *ep)
 {
-	uint64_t now = vrb_rc(ep)->conns.set.now, next = ofi_rdm_conn_next(&vrb_rc(ep)->conns.set);
+	struct vrb_rdm_conns *conns = &vrb_rc(ep)->conns;
+	uint64_t now = conns->set.now, next = ofi_rdm_conn_next(&conns->set), due = vrb_ud_due(ep);
 
-	if (is_proving(ep) && next > now + CROWD_MS)
-		next = now + CROWD_MS;
-	if ((vrb_rc(ep)->conns.crowded || vrb_rc(ep)->conns.rx_short ||
-	     !TAILQ_EMPTY(&vrb_rc(ep)->conns.starved)) &&
+	if ((is_proving(ep) || conns->crowded || conns->rx_short ||
+	     !TAILQ_EMPTY(&conns->starved)) &&
 	    next > now + CROWD_MS)
 		next = now + CROWD_MS;
-	if (!TAILQ_EMPTY(&vrb_rc(ep)->conns.set.ups) && next > vrb_rc(ep)->conns.watch)
-		next = vrb_rc(ep)->conns.watch;
+	if (!TAILQ_EMPTY(&conns->set.ups) && next > conns->watch)
+		next = conns->watch;
 	next = first_deferred_free(ep, next);
-	next = next_of_ud(ep, next);
+	if (due != UINT64_MAX && now + due < next)
+		next = now + due;
 	if (next < now)
 		next = now;
 	if (next != UINT64_MAX)
@@ -134,12 +127,18 @@ static void peer_up(struct ofi_rdm_peer *peer)
 		install_conn(peer);
 }
 
-/* The peer's operations fail with err; it has no right to their memory any more. */
-static void peer_down(struct ofi_rdm_peer *peer, int err)
+/* The peer has no right to memory any more, and its next packet takes the slow path. */
+static void peer_drop_rights(struct ofi_rdm_peer *peer)
 {
 	vrb_rc(peer->ep)->recent_qp = VRB_RDM_NO_QP;
 	if (vrb_rc_peer(peer)->conn)
 		vrb_rc_conn_drop_rights(vrb_rc_peer(peer)->conn);
+}
+
+/* The peer's operations fail with err. */
+static void peer_down(struct ofi_rdm_peer *peer, int err)
+{
+	peer_drop_rights(peer);
 	ofi_rdm_down(peer, err);
 }
 
@@ -223,9 +222,7 @@ static void disconnect_peer(struct ofi_rdm_peer *peer, const struct ofi_rdm_conn
 		peer_down(peer, action->err);
 	if (action->what & OFI_RDM_CONN_DO_RELEASE) {
 		ofi_stats_add(&peer->ep->stats, OFI_STATS_EVICTIONS, 1);
-		vrb_rc(peer->ep)->recent_qp = VRB_RDM_NO_QP;
-		if (vrb_rc_peer(peer)->conn)
-			vrb_rc_conn_drop_rights(vrb_rc_peer(peer)->conn);
+		peer_drop_rights(peer);
 		ofi_rdm_left(peer);
 	}
 	if (!conn && !(action->what & OFI_RDM_CONN_DO_ABANDON))
@@ -402,17 +399,16 @@ static bool is_awaited(const struct ofi_rdm_peer *peer)
  */
 static void conn_watch(struct ofi_rdm_ep *ep)
 {
-	struct ofi_rdm_peer *peer;
+	struct vrb_rdm_conns *conns = &vrb_rc(ep)->conns;
 	uint32_t i, parts = ep->peer_count / WATCHED + 1;
+	struct ofi_rdm_peer *peer;
 
-	if (vrb_rc(ep)->conns.set.now < vrb_rc(ep)->conns.watch)
+	if (conns->set.now < conns->watch)
 		return;
-	vrb_rc(ep)->conns.watch = vrb_rc(ep)->conns.set.now + WATCH_MS / parts;
+	conns->watch = conns->set.now + WATCH_MS / parts;
 	for (i = 0; i < WATCHED && i < ep->peer_count; i++) {
-		vrb_rc(ep)->conns.watched = vrb_rc(ep)->conns.watched + 1 < ep->peer_count
-						    ? vrb_rc(ep)->conns.watched + 1
-						    : 0;
-		peer = ep->peers[vrb_rc(ep)->conns.watched];
+		conns->watched = conns->watched + 1 < ep->peer_count ? conns->watched + 1 : 0;
+		peer = ep->peers[conns->watched];
 		if (vrb_rc_peer(peer)->policy.state == OFI_RDM_CONN_UP && is_awaited(peer))
 			vrb_rc_conn_touch(vrb_rc_peer(peer)->conn, &peer->proto.flow);
 	}
