@@ -138,17 +138,17 @@ static void test_source(void **state)
 
 	(void)state;
 	in.sin_addr.s_addr = htonl(0x0a000001);
-	assert_true(vrb_rdm_conn_is_from(&cm, (struct sockaddr *)&in));
+	assert_true(vrb_rdm_conn_is_from(&cm, &(struct ofi_rdm_addr){ .in = in }));
 	memcpy(&in6.sin6_addr, cm.addr, 16);
-	assert_true(vrb_rdm_conn_is_from(&cm, (struct sockaddr *)&in6));
+	assert_true(vrb_rdm_conn_is_from(&cm, &(struct ofi_rdm_addr){ .in6 = in6 }));
 	in.sin_addr.s_addr = htonl(0x0a000002);
-	assert_false(vrb_rdm_conn_is_from(&cm, (struct sockaddr *)&in));
+	assert_false(vrb_rdm_conn_is_from(&cm, &(struct ofi_rdm_addr){ .in = in }));
 	in.sin_family = AF_UNSPEC;
-	assert_false(vrb_rdm_conn_is_from(&cm, (struct sockaddr *)&in));
+	assert_false(vrb_rdm_conn_is_from(&cm, &(struct ofi_rdm_addr){ .in = in }));
 	assert_true(vrb_rdm_conn_addr(&rc.rdm, &cm, &addr));
 	assert_int_equal(addr.sa.sa_family, AF_INET);
 	in6.sin6_addr.s6_addr[3] = 1;
-	assert_false(vrb_rdm_conn_is_from(&cm, (struct sockaddr *)&in6));
+	assert_false(vrb_rdm_conn_is_from(&cm, &(struct ofi_rdm_addr){ .in6 = in6 }));
 	memset(cm.addr, 0, sizeof(cm.addr));
 	cm.addr[0] = 0xfe;
 	cm.addr[1] = 0x80;

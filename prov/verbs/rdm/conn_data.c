@@ -76,18 +76,15 @@ bool vrb_rdm_conn_addr(const struct ofi_rdm_ep *ep, const struct ofi_rdm_cmwire 
 	return ofi_rdm_addr_set(addr, (struct sockaddr *)&in6);
 }
 
-bool vrb_rdm_conn_is_from(const struct ofi_rdm_cmwire *cm, const struct sockaddr *from)
+bool vrb_rdm_conn_is_from(const struct ofi_rdm_cmwire *cm, const struct ofi_rdm_addr *from)
 {
-	const struct sockaddr_in6 *in6 = (const void *)from;
-	const struct sockaddr_in *in = (const void *)from;
+	uint8_t gid[sizeof(cm->addr)];
 
-	if (from->sa_family == OFI_AF_QP)
-		return !memcmp(cm->addr, ((const struct ofi_qp_name *)from)->gid, sizeof(cm->addr));
-	if (from->sa_family == AF_INET6)
-		return !memcmp(cm->addr, &in6->sin6_addr, sizeof(cm->addr));
-	return from->sa_family == AF_INET &&
-	       !memcmp(cm->addr, ofi_rdm_addr_mapped, sizeof(ofi_rdm_addr_mapped)) &&
-	       !memcmp(&cm->addr[12], &in->sin_addr, sizeof(in->sin_addr));
+	if (!ofi_rdm_addr_is_qp(from) && from->sa.sa_family != AF_INET &&
+	    from->sa.sa_family != AF_INET6)
+		return false;
+	ofi_rdm_addr_gid(from, gid);
+	return !memcmp(cm->addr, gid, sizeof(gid));
 }
 
 enum ofi_rdm_wire_error vrb_rdm_conn_parse(const struct rdma_cm_event *event,

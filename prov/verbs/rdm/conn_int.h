@@ -161,7 +161,7 @@ bool vrb_rdm_conn_addr(const struct ofi_rdm_ep *ep, const struct ofi_rdm_cmwire 
  * Returns true if that is an address of the host from which the message came, according to the
  * connection manager.
  */
-bool vrb_rdm_conn_is_from(const struct ofi_rdm_cmwire *cm, const struct sockaddr *from);
+bool vrb_rdm_conn_is_from(const struct ofi_rdm_cmwire *cm, const struct ofi_rdm_addr *from);
 
 /* Fills in the message that waits for the connection, if it fits behind that private data. */
 void vrb_rdm_first_put(struct vrb_rc_conn *conn, uint8_t len, struct vrb_ud_first *first);

@@ -184,7 +184,7 @@ static enum ofi_rdm_cmwire_reason identify(struct ofi_rdm_ep *ep, const struct r
 	if (error || (cm->kind != OFI_RDM_CMWIRE_REQUEST && cm->kind != OFI_RDM_CMWIRE_PROBE) ||
 	    !request_addr(ep, &from, cm, &addr))
 		return OFI_RDM_CMWIRE_MALFORMED;
-	if (!vrb_rdm_conn_is_from(cm, &from.sa))
+	if (!vrb_rdm_conn_is_from(cm, &from))
 		return OFI_RDM_CMWIRE_SOURCE;
 	if (cm->kind == OFI_RDM_CMWIRE_PROBE)
 		return OFI_RDM_CMWIRE_BUSY;
