@@ -81,6 +81,8 @@ void vrb_rdm_conn_fault(struct ofi_rdm_proto_peer *peer, enum ofi_rdm_wire_error
  */
 void vrb_rdm_conn_damaged(struct vrb_rc_conn *conn);
 void vrb_rdm_conn_wake_failed(struct vrb_rc_conn *conn, const struct ibv_wc *wc);
+/* Ends the connection with err (FI_E*) soon, for callers that may not end it themselves. */
+void vrb_rdm_conn_fail_later(struct vrb_rc_conn *conn, int err);
 /* Everything posted on a connection that has ended has completed, conn->last included. */
 void vrb_rdm_conn_flushed(struct vrb_rc_conn *conn);
 /* Handles BYE or its answer. */

@@ -87,12 +87,17 @@ bool vrb_rdm_conn_is_from(const struct ofi_rdm_cmwire *cm, const struct ofi_rdm_
 	return !memcmp(cm->addr, gid, sizeof(gid));
 }
 
+const uint8_t *vrb_rdm_conn_bytes(const struct rdma_cm_event *event, size_t *len)
+{
+	return vrb_cm_unpack(event->param.conn.private_data, event->param.conn.private_data_len,
+			     len);
+}
+
 enum ofi_rdm_wire_error vrb_rdm_conn_parse(const struct rdma_cm_event *event,
 					   struct ofi_rdm_cmwire *cm)
 {
 	size_t len;
-	const uint8_t *data = vrb_cm_unpack(event->param.conn.private_data,
-					    event->param.conn.private_data_len, &len);
+	const uint8_t *data = vrb_rdm_conn_bytes(event, &len);
 
 	return ofi_rdm_cmwire_parse(data, len, cm);
 }

@@ -84,10 +84,10 @@ void vrb_rdm_conn_fault(struct ofi_rdm_proto_peer *of, enum ofi_rdm_wire_error e
 	vrb_rdm_conn_step_failed(peer, FI_ECONNABORTED);
 }
 
-/* The caller may not end the connection itself. */
-static void fail_later(struct vrb_rc_conn *conn, int err)
+void vrb_rdm_conn_fail_later(struct vrb_rc_conn *conn, int err)
 {
-	conn->fault = err;
+	if (!conn->fault)
+		conn->fault = err;
 	vrb_rdm_conn_retry_post(&conn->peer->proto);
 }
 
@@ -101,7 +101,7 @@ void vrb_rdm_conn_damaged(struct vrb_rc_conn *conn)
 		&vrb_prov, FI_LOG_EP_DATA,
 		"peer %s broke the rules of the memory that it shares (FI_VERBS_SHM): connection ended\n",
 		vrb_rdm_conn_name(conn->peer, text));
-	fail_later(conn, FI_ECONNABORTED);
+	vrb_rdm_conn_fail_later(conn, FI_ECONNABORTED);
 }
 
 void vrb_rdm_conn_wake_failed(struct vrb_rc_conn *conn, const struct ibv_wc *wc)
@@ -109,7 +109,7 @@ void vrb_rdm_conn_wake_failed(struct vrb_rc_conn *conn, const struct ibv_wc *wc)
 	if (conn->fault || conn->state >= VRB_RC_CONN_ENDED)
 		return;
 	warn_failed(conn, wc);
-	fail_later(conn, vrb_wc_err(wc->status, false));
+	vrb_rdm_conn_fail_later(conn, vrb_wc_err(wc->status, false));
 }
 
 static void qp_failed(struct vrb_rc_conn *conn, int err, enum ibv_event_type event)

@@ -148,6 +148,8 @@ uint8_t vrb_rdm_conn_data(const struct ofi_rdm_peer *peer, enum ofi_rdm_cmwire_k
 /* The same for a reject, also to a peer that is not known. */
 uint8_t vrb_rdm_conn_reject_data(const struct ofi_rdm_ep *ep, enum ofi_rdm_cmwire_reason reason,
 				 uint8_t *wire);
+/* Returns the private data of an event, with their length, or NULL. */
+const uint8_t *vrb_rdm_conn_bytes(const struct rdma_cm_event *event, size_t *len);
 enum ofi_rdm_wire_error vrb_rdm_conn_parse(const struct rdma_cm_event *event,
 					   struct ofi_rdm_cmwire *cm);
 /* Stores what a peer says about itself. */

@@ -250,9 +250,8 @@ static int retry_mem(struct ofi_rdm_peer *peer)
 /* The peer has a right that only the end of the connection revokes. */
 static void end_soon(struct ofi_rdm_peer *peer, int err)
 {
-	if (vrb_rc_peer(peer)->conn && !vrb_rc_peer(peer)->conn->fault)
-		vrb_rc_peer(peer)->conn->fault = -vrb_errno(err);
-	vrb_rdm_conn_retry_post(&peer->proto);
+	if (vrb_rc_peer(peer)->conn)
+		vrb_rdm_conn_fail_later(vrb_rc_peer(peer)->conn, -vrb_errno(err));
 }
 
 int vrb_rdm_mem_bind(struct ofi_rdm_proto_peer *proto_peer, struct ofi_rdm_proto_mr *mr)

@@ -68,15 +68,13 @@ static void put_qp(uint8_t *to, uint32_t number)
 	memcpy(to, &number, sizeof(number));
 }
 
-/* Returns the number of the peer's queue pair, or of what stands for it. */
-static uint32_t qp_of(const struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
+/*
+ * Fills in the rest of the handshake, which is known once the number of the peer's queue pair is,
+ * or of what stands for it.
+ */
+static void proof_complete(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 {
-	return conn->ud ? vrb_ud_peer_number(conn) : event->param.conn.qp_num;
-}
-
-/* Fills in the rest of the handshake, which is known once the peer's queue pair number is. */
-static void proof_complete(struct vrb_rc_conn *conn, uint32_t qp_num)
-{
+	uint32_t qp_num = conn->ud ? vrb_ud_peer_number(conn) : event->param.conn.qp_num;
 	struct vrb_rdm_proof *proof = conn->proof;
 	struct vrb_rdm_hello *hello = &proof->hello;
 
@@ -112,15 +110,13 @@ uint8_t vrb_rdm_proof_reply(struct vrb_rc_conn *conn, const struct rdma_cm_event
 {
 	struct vrb_rdm_hello *hello = &conn->proof->hello;
 	uint8_t reply[OFI_RDM_CMWIRE_LEN + VRB_RDM_MAC_LEN];
-	const uint8_t *request;
 	size_t len;
+	const uint8_t *request = vrb_rdm_conn_bytes(event, &len);
 
-	request = vrb_cm_unpack(event->param.conn.private_data, event->param.conn.private_data_len,
-				&len);
 	if (len < sizeof(hello->request) || proof_message(conn, OFI_RDM_CMWIRE_REPLY, hello->reply))
 		return 0;
 	memcpy(hello->request, request, sizeof(hello->request));
-	proof_complete(conn, qp_of(conn, event));
+	proof_complete(conn, event);
 	memcpy(reply, hello->reply, sizeof(hello->reply));
 	vrb_rdm_secret_sign(secret_of(conn), VRB_RDM_RESPONDER, hello, reply + OFI_RDM_CMWIRE_LEN);
 	return vrb_cm_pack(wire, reply, sizeof(reply));
@@ -129,15 +125,13 @@ uint8_t vrb_rdm_proof_reply(struct vrb_rc_conn *conn, const struct rdma_cm_event
 bool vrb_rdm_proof_is_right(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 {
 	struct vrb_rdm_hello *hello = &conn->proof->hello;
-	const uint8_t *reply;
 	size_t len;
+	const uint8_t *reply = vrb_rdm_conn_bytes(event, &len);
 
-	reply = vrb_cm_unpack(event->param.conn.private_data, event->param.conn.private_data_len,
-			      &len);
 	if (len < OFI_RDM_CMWIRE_LEN + VRB_RDM_MAC_LEN)
 		return false;
 	memcpy(hello->reply, reply, sizeof(hello->reply));
-	proof_complete(conn, qp_of(conn, event));
+	proof_complete(conn, event);
 	conn->proof->shut = !vrb_rdm_secret_check(secret_of(conn), VRB_RDM_RESPONDER, hello,
 						  reply + OFI_RDM_CMWIRE_LEN);
 	return !conn->proof->shut;

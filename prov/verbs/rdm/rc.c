@@ -83,12 +83,9 @@ static int retry(struct ofi_rdm_peer *peer, int err)
 /* Device memory that cannot be copied ends the connection: the message can't be sent. */
 static int bounce_give_up(struct ofi_rdm_peer *peer, struct vrb_rdm_buf *bounce)
 {
-	struct vrb_rc_conn *conn = vrb_rc_peer(peer)->conn;
-
 	vrb_rdm_pool_put(&vrb_rc(peer->ep)->tx_bufs, bounce);
-	if (!conn->fault)
-		conn->fault = FI_EIO;
-	return retry(peer, EIO);
+	vrb_rdm_conn_fail_later(vrb_rc_peer(peer)->conn, FI_EIO);
+	return -FI_EAGAIN;
 }
 
 static int send_bounced(struct ofi_rdm_peer *peer, const void *hdr, size_t hdr_len,
