@@ -143,6 +143,7 @@ static void test_source(void **state)
 	assert_true(vrb_rdm_conn_is_from(&cm, &(struct ofi_rdm_addr){ .in6 = in6 }));
 	in.sin_addr.s_addr = htonl(0x0a000002);
 	assert_false(vrb_rdm_conn_is_from(&cm, &(struct ofi_rdm_addr){ .in = in }));
+	in.sin_addr.s_addr = htonl(0x0a000001);
 	in.sin_family = AF_UNSPEC;
 	assert_false(vrb_rdm_conn_is_from(&cm, &(struct ofi_rdm_addr){ .in = in }));
 	assert_true(vrb_rdm_conn_addr(&rc.rdm, &cm, &addr));
