@@ -14,47 +14,38 @@
 static int check_sharing(const struct fi_provider *prov, const struct ofi_av_class *cls,
 			 const struct fi_av_attr *attr)
 {
-	if (!attr->name) {
-		FI_WARN(prov, FI_LOG_AV,
-			"fi_av_open: FI_READ requires an address vector with a name\n");
-		return -FI_EINVAL;
-	}
-	if (!cls->shared) {
-		FI_WARN(prov, FI_LOG_AV,
+	if (!attr->name)
+		return ofi_refuse(prov, FI_LOG_AV, -FI_EINVAL,
+				  "fi_av_open: FI_READ requires an address vector with a name\n");
+	if (!cls->shared)
+		return ofi_refuse(
+			prov, FI_LOG_AV, -FI_ENOSYS,
 			"fi_av_open: address vectors of these endpoints are not shared between processes; leave name NULL\n");
-		return -FI_ENOSYS;
-	}
-	if (attr->flags & FI_AV_USER_ID) {
-		FI_WARN(prov, FI_LOG_AV,
+	if (attr->flags & FI_AV_USER_ID)
+		return ofi_refuse(
+			prov, FI_LOG_AV, -FI_EOPNOTSUPP,
 			"fi_av_open: FI_AV_USER_ID is not possible with a name, because all processes share the addresses\n");
-		return -FI_EOPNOTSUPP;
-	}
 	return 0;
 }
 
 static int av_check_attr(const struct fi_provider *prov, const struct ofi_av_class *cls,
 			 const struct fi_av_attr *attr)
 {
-	if (!attr) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_open: attr is NULL\n");
-		return -FI_EINVAL;
-	}
-	if (attr->flags & ~OFI_AV_FLAGS) {
-		FI_WARN(prov, FI_LOG_AV,
+	if (!attr)
+		return ofi_refuse_null(prov, FI_LOG_AV, "fi_av_open", "attr");
+	if (attr->flags & ~OFI_AV_FLAGS)
+		return ofi_refuse(
+			prov, FI_LOG_AV, -FI_EBADFLAGS,
 			"fi_av_open: flags 0x%llx: allowed are FI_EVENT, FI_SYMMETRIC, FI_AV_USER_ID and FI_READ\n",
 			(unsigned long long)attr->flags);
-		return -FI_EBADFLAGS;
-	}
-	if (attr->type != FI_AV_UNSPEC && attr->type != FI_AV_MAP && attr->type != FI_AV_TABLE) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_open: type %d: use FI_AV_TABLE or FI_AV_MAP\n",
-			(int)attr->type);
-		return -FI_EINVAL;
-	}
-	if (attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > cls->rx_ctx_bits) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_open: rx_ctx_bits %d: it must be from 0 to %d\n",
-			attr->rx_ctx_bits, cls->rx_ctx_bits);
-		return -FI_EINVAL;
-	}
+	if (attr->type != FI_AV_UNSPEC && attr->type != FI_AV_MAP && attr->type != FI_AV_TABLE)
+		return ofi_refuse(prov, FI_LOG_AV, -FI_EINVAL,
+				  "fi_av_open: type %d: use FI_AV_TABLE or FI_AV_MAP\n",
+				  (int)attr->type);
+	if (attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > cls->rx_ctx_bits)
+		return ofi_refuse(prov, FI_LOG_AV, -FI_EINVAL,
+				  "fi_av_open: rx_ctx_bits %d: it must be from 0 to %d\n",
+				  attr->rx_ctx_bits, cls->rx_ctx_bits);
 	return attr->name || (attr->flags & FI_READ) ? check_sharing(prov, cls, attr) : 0;
 }
 
@@ -95,12 +86,11 @@ int ofi_av_fini(struct ofi_av *av)
 {
 	size_t i;
 
-	if (ofi_ref_busy(&av->ref)) {
-		FI_WARN(av->prov, FI_LOG_AV,
+	if (ofi_ref_busy(&av->ref))
+		return ofi_refuse(
+			av->prov, FI_LOG_AV, -FI_EBUSY,
 			"fi_close: address vector %p is still bound; close its endpoints first\n",
 			(void *)av);
-		return -FI_EBUSY;
-	}
 	for (i = 0; i < av->table.limit; i++)
 		if (ofi_table_has(&av->table, i))
 			av->cls->drop(av, i, ofi_table_at(&av->table, i));
@@ -117,11 +107,10 @@ int ofi_av_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	struct ofi_av *av = (struct ofi_av *)fid;
 	struct ofi_eq *eq = ofi_eq_of(bfid, av->fabric);
 
-	if (!eq) {
-		FI_WARN(av->prov, FI_LOG_AV,
+	if (!eq)
+		return ofi_refuse(
+			av->prov, FI_LOG_AV, -FI_EINVAL,
 			"fi_av_bind: only an event queue of its own fabric can be bound\n");
-		return -FI_EINVAL;
-	}
 	if (flags)
 		return ofi_refuse_flags(av->prov, FI_LOG_AV, "fi_av_bind", flags);
 	if (av->eq)
@@ -153,33 +142,30 @@ const struct fi_ops ofi_av_fid_ops = {
 
 static int check_flags(const struct ofi_av *av, const char *call, uint64_t flags)
 {
-	if (flags & ~INSERT_FLAGS) {
-		FI_WARN(av->prov, FI_LOG_AV,
+	if (flags & ~INSERT_FLAGS)
+		return ofi_refuse(
+			av->prov, FI_LOG_AV, -FI_EBADFLAGS,
 			"%s: flags 0x%llx: allowed are FI_MORE, FI_SYNC_ERR and FI_AV_USER_ID\n",
 			call, (unsigned long long)flags);
-		return -FI_EBADFLAGS;
-	}
-	if (av->event && (flags & FI_SYNC_ERR)) {
-		FI_WARN(av->prov, FI_LOG_AV,
+	if (av->event && (flags & FI_SYNC_ERR))
+		return ofi_refuse(
+			av->prov, FI_LOG_AV, -FI_EBADFLAGS,
 			"%s: FI_SYNC_ERR is not possible, the address vector was opened with FI_EVENT and reports errors to its event queue\n",
 			call);
-		return -FI_EBADFLAGS;
-	}
 	return 0;
 }
 
 static int check_shared(const struct ofi_av *av, const char *call, bool user_id)
 {
-	if (ofi_av_shared_read_only(av->shared)) {
-		FI_WARN(av->prov, FI_LOG_AV,
-			"%s: the address vector was opened read-only, with FI_READ\n", call);
-		return -FI_EPERM;
-	}
+	if (ofi_av_shared_read_only(av->shared))
+		return ofi_refuse(av->prov, FI_LOG_AV, -FI_EPERM,
+				  "%s: the address vector was opened read-only, with FI_READ\n",
+				  call);
 	if (!user_id)
 		return 0;
-	FI_WARN(av->prov, FI_LOG_AV,
-		"%s: addresses that are shared between processes have no user ids\n", call);
-	return -FI_EOPNOTSUPP;
+	return ofi_refuse(av->prov, FI_LOG_AV, -FI_EOPNOTSUPP,
+			  "%s: addresses that are shared between processes have no user ids\n",
+			  call);
 }
 
 int ofi_av_check_insert(const struct ofi_av *av, const char *call, const void *addr, size_t count,
@@ -192,25 +178,23 @@ int ofi_av_check_insert(const struct ofi_av *av, const char *call, const void *a
 		ret = check_shared(av, call, flags & FI_AV_USER_ID);
 	if (ret)
 		return ret;
-	if (av->event && !av->eq) {
-		FI_WARN(av->prov, FI_LOG_AV,
+	if (av->event && !av->eq)
+		return ofi_refuse(
+			av->prov, FI_LOG_AV, -FI_ENOEQ,
 			"%s: opened with FI_EVENT, but no event queue is bound; use fi_av_bind\n",
 			call);
-		return -FI_ENOEQ;
-	}
 	if (count && !addr)
 		missing = "addr";
 	else if (count && (flags & FI_AV_USER_ID) && !fi_addr)
 		missing = "fi_addr (the user ids, with FI_AV_USER_ID)";
 	else if (count && (flags & FI_SYNC_ERR) && !context)
 		missing = "context (an array of int, with FI_SYNC_ERR)";
-	if (!missing && count <= INT_MAX)
-		return 0;
 	if (missing)
-		FI_WARN(av->prov, FI_LOG_AV, "%s: %s is NULL\n", call, missing);
-	else
-		FI_WARN(av->prov, FI_LOG_AV, "%s: count %zu is above %d\n", call, count, INT_MAX);
-	return -FI_EINVAL;
+		return ofi_refuse_null(av->prov, FI_LOG_AV, call, missing);
+	if (count > INT_MAX)
+		return ofi_refuse(av->prov, FI_LOG_AV, -FI_EINVAL, "%s: count %zu is above %d\n",
+				  call, count, INT_MAX);
+	return 0;
 }
 
 static bool set_tag(struct ofi_av *av, size_t index, uint64_t user_id)
@@ -336,9 +320,9 @@ fi_addr_t ofi_av_limit(const struct ofi_av *av)
 
 static int unknown_addr(const struct ofi_av *av, const char *call, fi_addr_t fi_addr)
 {
-	FI_WARN(av->prov, FI_LOG_AV, "%s: fi_addr 0x%llx is not in the address vector\n", call,
-		(unsigned long long)fi_addr);
-	return -FI_EINVAL;
+	return ofi_refuse(av->prov, FI_LOG_AV, -FI_EINVAL,
+			  "%s: fi_addr 0x%llx is not in the address vector\n", call,
+			  (unsigned long long)fi_addr);
 }
 
 static int unshare_one(struct ofi_av *av, fi_addr_t fi_addr)
@@ -380,10 +364,8 @@ int ofi_av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint64_t
 
 	if (flags)
 		return ofi_refuse_flags(av->prov, FI_LOG_AV, "fi_av_remove", flags);
-	if (count && !fi_addr) {
-		FI_WARN(av->prov, FI_LOG_AV, "fi_av_remove: fi_addr is NULL\n");
-		return -FI_EINVAL;
-	}
+	if (count && !fi_addr)
+		return ofi_refuse_null(av->prov, FI_LOG_AV, "fi_av_remove", "fi_addr");
 	if (av->shared && (ret = check_shared(av, "fi_av_remove", false)))
 		return ret;
 	for (i = 0; i < count; i++) {
@@ -418,10 +400,8 @@ int ofi_av_copy_out(const struct ofi_av *av, const char *call, const void *from,
 {
 	size_t room;
 
-	if (!len || (!addr && *len)) {
-		FI_WARN(av->prov, FI_LOG_AV, "%s: addr or addrlen is NULL\n", call);
-		return -FI_EINVAL;
-	}
+	if (!len || (!addr && *len))
+		return ofi_refuse_null(av->prov, FI_LOG_AV, call, "addr or addrlen");
 	room = *len;
 	*len = size;
 	if (room)

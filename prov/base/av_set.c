@@ -5,6 +5,7 @@
 #include "av.h"
 #include "av_set.h"
 #include "ops.h"
+#include "refuse.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 
@@ -79,11 +80,10 @@ static int source_get(const char *call, struct fid_av_set *dst_fid, const struct
 	struct ofi_av_set *dst = ofi_av_set(dst_fid);
 	size_t bytes;
 
-	if (!fid || ofi_av_set(fid)->view.av != dst->view.av) {
-		FI_WARN(dst->view.prov, FI_LOG_AV, "%s: %s\n", call,
-			fid ? "the sets belong to different address vectors" : "src is NULL");
-		return -FI_EINVAL;
-	}
+	if (!fid || ofi_av_set(fid)->view.av != dst->view.av)
+		return ofi_refuse(dst->view.prov, FI_LOG_AV, -FI_EINVAL, "%s: %s\n", call,
+				  fid ? "the sets belong to different address vectors"
+				      : "src is NULL");
 	src->ordered = ofi_av_set_members(ofi_av_set(fid), &src->count);
 	bytes = src->count * sizeof(*src->sorted);
 	src->sorted = malloc(bytes ? bytes : 1);
@@ -178,12 +178,10 @@ static int set_insert(struct fid_av_set *fid, fi_addr_t addr)
 	int ret = -FI_EINVAL;
 	bool known;
 
-	if (!set->view.has(set->view.av, addr)) {
-		FI_WARN(set->view.prov, FI_LOG_AV,
-			"fi_av_set_insert: fi_addr 0x%llx is not in the address vector\n",
-			(unsigned long long)addr);
-		return -FI_EINVAL;
-	}
+	if (!set->view.has(set->view.av, addr))
+		return ofi_refuse(set->view.prov, FI_LOG_AV, -FI_EINVAL,
+				  "fi_av_set_insert: fi_addr 0x%llx is not in the address vector\n",
+				  (unsigned long long)addr);
 	ofi_lock(&set->lock);
 	known = has(set, addr);
 	if (!known)
@@ -206,10 +204,9 @@ static int set_remove(struct fid_av_set *fid, fi_addr_t addr)
 		;
 	if (i == set->count) {
 		ofi_unlock(&set->lock);
-		FI_WARN(set->view.prov, FI_LOG_AV,
-			"fi_av_set_remove: fi_addr 0x%llx is not in the set\n",
-			(unsigned long long)addr);
-		return -FI_EINVAL;
+		return ofi_refuse(set->view.prov, FI_LOG_AV, -FI_EINVAL,
+				  "fi_av_set_remove: fi_addr 0x%llx is not in the set\n",
+				  (unsigned long long)addr);
 	}
 	set->count--;
 	memmove(&set->member[i], &set->member[i + 1], (set->count - i) * sizeof(*set->member));
@@ -231,10 +228,8 @@ static int set_addr(struct fid_av_set *fid, fi_addr_t *coll_addr)
 {
 	struct ofi_av_set *set = ofi_av_set(fid);
 
-	if (!coll_addr) {
-		FI_WARN(set->view.prov, FI_LOG_AV, "fi_av_set_addr: coll_addr is NULL\n");
-		return -FI_EINVAL;
-	}
+	if (!coll_addr)
+		return ofi_refuse_null(set->view.prov, FI_LOG_AV, "fi_av_set_addr", "coll_addr");
 	*coll_addr = addr_of(set);
 	return 0;
 }
@@ -302,16 +297,12 @@ static int av_set_check_attr(const struct fi_provider *prov, const struct fi_av_
 		wrong = "comm_key_size is above 64";
 	else if (!(attr->flags & FI_UNIVERSE))
 		wrong = check_range(attr);
-	if (wrong) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_set: %s\n", wrong);
-		return -FI_EINVAL;
-	}
-	if (attr->flags & ~(FI_UNIVERSE | KINDS)) {
-		FI_WARN(prov, FI_LOG_AV,
-			"fi_av_set: flags 0x%llx: allowed are FI_UNIVERSE and FI_*_SET\n",
-			(unsigned long long)attr->flags);
-		return -FI_EBADFLAGS;
-	}
+	if (wrong)
+		return ofi_refuse(prov, FI_LOG_AV, -FI_EINVAL, "fi_av_set: %s\n", wrong);
+	if (attr->flags & ~(FI_UNIVERSE | KINDS))
+		return ofi_refuse(prov, FI_LOG_AV, -FI_EBADFLAGS,
+				  "fi_av_set: flags 0x%llx: allowed are FI_UNIVERSE and FI_*_SET\n",
+				  (unsigned long long)attr->flags);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <rdma/providers/fi_log.h>
 #include "av_shared.h"
 #include "src/ds/lock.h"
+#include "refuse.h"
 #include "shm.h"
 
 #define MAGIC	     0x76612d7466657700ULL
@@ -140,12 +141,11 @@ static int accept_header(struct ofi_av_shared *shared, struct header want, struc
 	memcpy(&found, shared->shm.base, sizeof(found));
 	want.type = attr->type;
 	wrong = check_header(shared, &found, &want);
-	if (wrong) {
-		FI_WARN(shared->prov, FI_LOG_AV,
+	if (wrong)
+		return ofi_refuse(
+			shared->prov, FI_LOG_AV, -FI_EINVAL,
 			"fi_av_open: %s, in use by another process: %s; use another name\n",
 			attr->name, wrong);
-		return -FI_EINVAL;
-	}
 	shared->header = shared->shm.base;
 	shared->capacity = found.capacity;
 	attr->type = found.type;
@@ -217,11 +217,9 @@ int ofi_av_shared_open(const struct fi_provider *prov, const struct ofi_av_share
 	struct ofi_av_shared *new;
 	int ret;
 
-	if (!*attr->name || !path_of(path, scope, attr->name)) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_open: the name is %s\n",
-			*attr->name ? "too long" : "empty");
-		return -FI_EINVAL;
-	}
+	if (!*attr->name || !path_of(path, scope, attr->name))
+		return ofi_refuse(prov, FI_LOG_AV, -FI_EINVAL, "fi_av_open: the name is %s\n",
+				  *attr->name ? "too long" : "empty");
 	new = calloc(1, sizeof(*new));
 	if (!new)
 		return -FI_ENOMEM;

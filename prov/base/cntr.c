@@ -441,18 +441,16 @@ static int cntr_check_attr(const struct fi_provider *prov, const struct fi_cntr_
 {
 	if (attr->flags)
 		return ofi_refuse_flags(prov, FI_LOG_CNTR, "fi_cntr_open", attr->flags);
-	if (attr->events != FI_CNTR_EVENTS_COMP) {
-		FI_WARN(prov, FI_LOG_CNTR,
+	if (attr->events != FI_CNTR_EVENTS_COMP)
+		return ofi_refuse(
+			prov, FI_LOG_CNTR, -FI_ENOSYS,
 			"fi_cntr_open: events %d; only FI_CNTR_EVENTS_COMP is supported\n",
 			(int)attr->events);
-		return -FI_ENOSYS;
-	}
-	if (attr->wait_obj > FI_WAIT_YIELD) {
-		FI_WARN(prov, FI_LOG_CNTR,
+	if (attr->wait_obj > FI_WAIT_YIELD)
+		return ofi_refuse(
+			prov, FI_LOG_CNTR, -FI_ENOSYS,
 			"fi_cntr_open: wait_obj %d is not supported; use FI_WAIT_FD, SET, MUTEX_COND, YIELD, UNSPEC or NONE\n",
 			(int)attr->wait_obj);
-		return -FI_ENOSYS;
-	}
 	return 0;
 }
 

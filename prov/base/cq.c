@@ -64,22 +64,21 @@ int ofi_cq_check_attr(const struct fi_provider *prov, const struct fi_cq_attr *a
 {
 	if (attr->flags & ~FI_AFFINITY)
 		return ofi_refuse_flags(prov, FI_LOG_CQ, "fi_cq_open", attr->flags);
-	if ((attr->flags & FI_AFFINITY) && attr->signaling_vector < 0) {
-		FI_WARN(prov, FI_LOG_CQ,
+	if ((attr->flags & FI_AFFINITY) && attr->signaling_vector < 0)
+		return ofi_refuse(
+			prov, FI_LOG_CQ, -FI_EINVAL,
 			"fi_cq_open: signaling_vector %d; with FI_AFFINITY it is the number of a processor\n",
 			attr->signaling_vector);
-		return -FI_EINVAL;
-	}
 	if (attr->format > FI_CQ_FORMAT_TAGGED || attr->wait_cond > FI_CQ_COND_THRESHOLD)
 		return ofi_refuse(prov, FI_LOG_CQ, -FI_EINVAL,
 				  "fi_cq_open: format %d or wait_cond %d is not valid\n",
 				  (int)attr->format, (int)attr->wait_cond);
 	if (is_served(attr->wait_obj))
 		return 0;
-	FI_WARN(prov, FI_LOG_CQ,
+	return ofi_refuse(
+		prov, FI_LOG_CQ, -FI_ENOSYS,
 		"fi_cq_open: wait_obj %d is not supported; use FI_WAIT_FD, POLLFD, SET, YIELD, UNSPEC or NONE\n",
 		attr->wait_obj);
-	return -FI_ENOSYS;
 }
 
 int ofi_cq_watch(struct ofi_cq *cq, int fd)

@@ -110,11 +110,9 @@ int ofi_ep_bind_eq(const struct fi_provider *prov, struct ofi_eq **slot, struct 
 	if (flags)
 		return ofi_refuse_flags(prov, FI_LOG_EP_CTRL, "fi_ep_bind of an event queue",
 					flags);
-	if (!ofi_eq_of(&eq->fid.fid, fabric)) {
-		FI_WARN(prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: the event queue belongs to another fabric\n");
-		return -FI_EINVAL;
-	}
+	if (!ofi_eq_of(&eq->fid.fid, fabric))
+		return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+				  "fi_ep_bind: the event queue belongs to another fabric\n");
 	if (*slot)
 		return ofi_refuse_second(prov, FI_LOG_EP_CTRL, "fi_ep_bind", "an event queue");
 	*slot = eq;
@@ -125,17 +123,14 @@ int ofi_ep_bind_eq(const struct fi_provider *prov, struct ofi_eq **slot, struct 
 int ofi_ep_check_cq(const struct fi_provider *prov, struct fid *cq, const struct ofi_ref *domain,
 		    uint64_t flags, uint64_t bound)
 {
-	if ((flags & ~(DIRECTIONS | FI_SELECTIVE_COMPLETION)) || !(flags & DIRECTIONS)) {
-		FI_WARN(prov, FI_LOG_EP_CTRL,
+	if ((flags & ~(DIRECTIONS | FI_SELECTIVE_COMPLETION)) || !(flags & DIRECTIONS))
+		return ofi_refuse(
+			prov, FI_LOG_EP_CTRL, -FI_EBADFLAGS,
 			"fi_ep_bind: flags 0x%llx; bind a completion queue with FI_TRANSMIT, FI_RECV or both, and FI_SELECTIVE_COMPLETION if wanted\n",
 			(unsigned long long)flags);
-		return -FI_EBADFLAGS;
-	}
-	if (!ofi_cq_of(cq, domain)) {
-		FI_WARN(prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: the completion queue belongs to another domain\n");
-		return -FI_EINVAL;
-	}
+	if (!ofi_cq_of(cq, domain))
+		return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+				  "fi_ep_bind: the completion queue belongs to another domain\n");
 	if (flags & bound)
 		return ofi_refuse_second(prov, FI_LOG_EP_CTRL, "fi_ep_bind",
 					 "a completion queue for this direction");

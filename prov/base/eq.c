@@ -8,6 +8,7 @@
 #include <rdma/providers/fi_log.h>
 #include "eq.h"
 #include "ops.h"
+#include "refuse.h"
 
 /* After so many events that followed each other closely, a few more are expected. */
 enum { STREAK = 2 };
@@ -227,15 +228,12 @@ static struct ofi_eq_item *forget_last_err(struct ofi_eq *eq)
 
 static int check_read(const struct ofi_eq *eq, const char *call, const void *out, uint64_t flags)
 {
-	if (!out) {
-		FI_WARN(eq->prov, FI_LOG_EQ, "%s: a pointer for the result is NULL\n", call);
-		return -FI_EINVAL;
-	}
-	if (flags & ~FI_PEEK) {
-		FI_WARN(eq->prov, FI_LOG_EQ, "%s: flags 0x%llx: only FI_PEEK is allowed\n", call,
-			(unsigned long long)flags);
-		return -FI_EINVAL;
-	}
+	if (!out)
+		return ofi_refuse_null(eq->prov, FI_LOG_EQ, call, "a pointer for the result");
+	if (flags & ~FI_PEEK)
+		return ofi_refuse(eq->prov, FI_LOG_EQ, -FI_EINVAL,
+				  "%s: flags 0x%llx: only FI_PEEK is allowed\n", call,
+				  (unsigned long long)flags);
 	return 0;
 }
 
@@ -322,11 +320,10 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
 	uint64_t start = ofi_now_ms();
 	ssize_t ret;
 
-	if (eq->wait.obj == FI_WAIT_NONE || eq->wait.obj == FI_WAIT_SET) {
-		FI_WARN(eq->prov, FI_LOG_EQ,
+	if (eq->wait.obj == FI_WAIT_NONE || eq->wait.obj == FI_WAIT_SET)
+		return ofi_refuse(
+			eq->prov, FI_LOG_EQ, -FI_EINVAL,
 			"fi_eq_sread: the event queue was opened with FI_WAIT_NONE or FI_WAIT_SET; open it with FI_WAIT_UNSPEC or FI_WAIT_FD to wait\n");
-		return -FI_EINVAL;
-	}
 	for (;;) {
 		ret = eq_read(fid, event, buf, len, flags);
 		if (ret != -FI_EAGAIN)
@@ -431,16 +428,12 @@ static ssize_t eq_write(struct fid_eq *fid, uint32_t event, const void *buf, siz
 	struct ofi_eq_item *item;
 	int ret;
 
-	if (!eq->writable) {
-		FI_WARN(eq->prov, FI_LOG_EQ,
-			"fi_eq_write: the event queue was opened without FI_WRITE\n");
-		return -FI_EINVAL;
-	}
-	if (flags || (!buf && len) || len > INT32_MAX) {
-		FI_WARN(eq->prov, FI_LOG_EQ, "fi_eq_write: %s\n",
-			flags ? "flags must be 0" : "no data at buf, or too much of it");
-		return -FI_EINVAL;
-	}
+	if (!eq->writable)
+		return ofi_refuse(eq->prov, FI_LOG_EQ, -FI_EINVAL,
+				  "fi_eq_write: the event queue was opened without FI_WRITE\n");
+	if (flags || (!buf && len) || len > INT32_MAX)
+		return ofi_refuse(eq->prov, FI_LOG_EQ, -FI_EINVAL, "fi_eq_write: %s\n",
+				  flags ? "flags must be 0" : "no data at buf, or too much of it");
 	item = item_new(event, buf, len);
 	if (!item)
 		return -FI_ENOMEM;
@@ -527,12 +520,11 @@ static int eq_check_attr(const struct fi_provider *prov, const struct fi_eq_attr
 	/* FI_AFFINITY is a hint, and a software queue has no interrupt to place. */
 	const uint64_t known = FI_WRITE | FI_AFFINITY;
 
-	if (attr && (attr->flags & ~known)) {
-		FI_WARN(prov, FI_LOG_EQ,
+	if (attr && (attr->flags & ~known))
+		return ofi_refuse(
+			prov, FI_LOG_EQ, -FI_EINVAL,
 			"fi_eq_open: flags 0x%llx: only FI_WRITE and FI_AFFINITY are allowed\n",
 			(unsigned long long)attr->flags);
-		return -FI_EINVAL;
-	}
 	return 0;
 }
 

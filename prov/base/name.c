@@ -6,6 +6,7 @@
 #include <rdma/providers/fi_log.h>
 #include <ofi/addr.h>
 #include "name.h"
+#include "refuse.h"
 
 static int name_parse(const struct fi_provider *prov, const char *call, const char *addr,
 		      size_t len, struct sockaddr_storage *ss)
@@ -17,10 +18,10 @@ static int name_parse(const struct fi_provider *prov, const char *call, const ch
 	snprintf(text, sizeof(text), "%.*s", (int)len, addr);
 	if (!ofi_addr_parse(text, ss))
 		return 0;
-	FI_WARN(prov, FI_LOG_EP_CTRL,
+	return ofi_refuse(
+		prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 		"%s: address '%s': write it as fi_sockaddr_in://10.0.0.1:7471 or fi_sockaddr_in6://[fe80::1]:7471\n",
 		call, text);
-	return -FI_EINVAL;
 }
 
 int ofi_name_in(const struct fi_provider *prov, const char *call, uint32_t format, const void *addr,
@@ -30,27 +31,23 @@ int ofi_name_in(const struct fi_provider *prov, const char *call, uint32_t forma
 	size_t size;
 
 	memset(ss, 0, sizeof(*ss));
-	if (!addr || len < sizeof(sa->sa_family)) {
-		FI_WARN(prov, FI_LOG_EP_CTRL, "%s: no address was given\n", call);
-		return -FI_EINVAL;
-	}
+	if (!addr || len < sizeof(sa->sa_family))
+		return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EINVAL, "%s: no address was given\n",
+				  call);
 	if (format == FI_ADDR_STR)
 		return name_parse(prov, call, addr, len, ss);
 
 	size = ofi_addr_size(sa);
-	if (!size || (format != FI_FORMAT_UNSPEC && format != FI_SOCKADDR &&
-		      format != ofi_addr_format(sa))) {
-		FI_WARN(prov, FI_LOG_EP_CTRL,
+	if (!size ||
+	    (format != FI_FORMAT_UNSPEC && format != FI_SOCKADDR && format != ofi_addr_format(sa)))
+		return ofi_refuse(
+			prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 			"%s: address family %d does not fit addr_format %u of the endpoint\n", call,
 			sa->sa_family, format);
-		return -FI_EINVAL;
-	}
-	if (len < size) {
-		FI_WARN(prov, FI_LOG_EP_CTRL,
-			"%s: an address of family %d takes %zu bytes, addrlen is %zu\n", call,
-			sa->sa_family, size, len);
-		return -FI_EINVAL;
-	}
+	if (len < size)
+		return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+				  "%s: an address of family %d takes %zu bytes, addrlen is %zu\n",
+				  call, sa->sa_family, size, len);
 	memcpy(ss, sa, size);
 	return 0;
 }
@@ -63,16 +60,13 @@ int ofi_name_out(const struct fi_provider *prov, const char *call, uint32_t form
 	const void *src = sa;
 	size_t size = ofi_addr_size(sa), room;
 
-	if (!len || (!addr && *len)) {
-		FI_WARN(prov, FI_LOG_EP_CTRL, "%s: addr or addrlen is NULL\n", call);
-		return -FI_EINVAL;
-	}
-	if (!size) {
-		FI_WARN(prov, FI_LOG_EP_CTRL,
+	if (!len || (!addr && *len))
+		return ofi_refuse_null(prov, FI_LOG_EP_CTRL, call, "addr or addrlen");
+	if (!size)
+		return ofi_refuse(
+			prov, FI_LOG_EP_CTRL, -FI_EADDRNOTAVAIL,
 			"%s: the endpoint has no such address yet; bind or connect it first\n",
 			call);
-		return -FI_EADDRNOTAVAIL;
-	}
 	if (format == FI_ADDR_STR) {
 		src = ofi_addr_str(sa, text, sizeof(text));
 		size = strlen(src) + 1;

@@ -131,12 +131,11 @@ static int poll_add(struct fid_poll *fid, struct fid *event_fid, uint64_t flags)
 
 	if (flags)
 		return -FI_EBADFLAGS;
-	if (!ref) {
-		FI_WARN(set->prov, FI_LOG_DOMAIN,
+	if (!ref)
+		return ofi_refuse(
+			set->prov, FI_LOG_DOMAIN, -FI_EINVAL,
 			"fi_poll_add: object of class %zu; a poll set takes completion queues and counters of its own domain\n",
 			event_fid ? event_fid->fclass : 0);
-		return -FI_EINVAL;
-	}
 	ofi_lock(&set->lock);
 	ret = add_item(set, event_fid, ref);
 	ofi_unlock(&set->lock);
@@ -168,12 +167,11 @@ static int poll_close(struct fid *fid)
 
 	if (ofi_ref_inherited(set->parent))
 		return 0;
-	if (!TAILQ_EMPTY(&set->items)) {
-		FI_WARN(set->prov, FI_LOG_DOMAIN,
+	if (!TAILQ_EMPTY(&set->items))
+		return ofi_refuse(
+			set->prov, FI_LOG_DOMAIN, -FI_EBUSY,
 			"fi_close: poll set %p is not empty; remove its members with fi_poll_del first\n",
 			(void *)set);
-		return -FI_EBUSY;
-	}
 	ofi_ref_put(set->parent);
 	free(set);
 	return 0;

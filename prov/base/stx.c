@@ -41,12 +41,12 @@ static int stx_check_attr(const struct ofi_domain *domain, const struct fi_tx_at
 	if (!(attr->caps & ~limit->caps) && attr->size <= limit->size &&
 	    attr->iov_limit <= limit->iov_limit && attr->rma_iov_limit <= limit->rma_iov_limit)
 		return 0;
-	FI_WARN(domain->prov, FI_LOG_EP_CTRL,
+	return ofi_refuse(
+		domain->prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 		"fi_stx_context: caps 0x%llx, size %zu, iov_limit %zu, rma_iov_limit %zu; %s allows 0x%llx, %zu, %zu and %zu\n",
 		(unsigned long long)attr->caps, attr->size, attr->iov_limit, attr->rma_iov_limit,
 		domain->info->domain_attr->name, (unsigned long long)limit->caps, limit->size,
 		limit->iov_limit, limit->rma_iov_limit);
-	return -FI_EINVAL;
 }
 
 int ofi_stx_open(struct ofi_domain *domain, const struct fi_tx_attr *limit,
@@ -114,11 +114,10 @@ int ofi_stx_bind(struct ofi_stx **slot, struct ofi_stx *stx, const struct ofi_do
 	if (flags)
 		return ofi_refuse_flags(domain->prov, FI_LOG_EP_CTRL,
 					"fi_ep_bind of a shared transmit context", flags);
-	if (stx->domain != domain) {
-		FI_WARN(domain->prov, FI_LOG_EP_CTRL,
+	if (stx->domain != domain)
+		return ofi_refuse(
+			domain->prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 			"fi_ep_bind: the shared transmit context belongs to another domain\n");
-		return -FI_EINVAL;
-	}
 	ret = __atomic_load_n(slot, __ATOMIC_RELAXED) ? -FI_EBUSY : check_limits(stx, attr);
 	if (ret)
 		return ret;

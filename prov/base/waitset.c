@@ -103,12 +103,11 @@ static int waitset_close(struct fid *fid)
 
 	if (ofi_ref_inherited(&set->own))
 		return 0;
-	if (!LIST_EMPTY(&set->members)) {
-		FI_WARN(set->prov, FI_LOG_FABRIC,
+	if (!LIST_EMPTY(&set->members))
+		return ofi_refuse(
+			set->prov, FI_LOG_FABRIC, -FI_EBUSY,
 			"fi_close: wait set %p is in use; close the queues and counters that were opened with it first\n",
 			(void *)set);
-		return -FI_EBUSY;
-	}
 	ofi_ref_put(set->parent);
 	waitset_free(set);
 	return 0;
@@ -145,10 +144,10 @@ static int waitset_check_attr(const struct fi_provider *prov, const struct fi_wa
 	case FI_WAIT_YIELD:
 		return 0;
 	default:
-		FI_WARN(prov, FI_LOG_FABRIC,
+		return ofi_refuse(
+			prov, FI_LOG_FABRIC, -FI_ENOSYS,
 			"fi_wait_open: wait_obj %d is not supported; use FI_WAIT_FD, POLLFD, YIELD or UNSPEC\n",
 			(int)attr->wait_obj);
-		return -FI_ENOSYS;
 	}
 }
 

@@ -386,12 +386,11 @@ static ssize_t find_ep(ofi_work_find *find, const struct fi_deferred_work *from,
 {
 	struct fid_ep *fid = from->op.msg->ep;
 
-	if (!fid || !find(on->domain, fid, on)) {
-		FI_WARN(on->domain->prov, FI_LOG_DOMAIN,
+	if (!fid || !find(on->domain, fid, on))
+		return ofi_refuse(
+			on->domain->prov, FI_LOG_DOMAIN, -FI_EINVAL,
 			"fi_control(FI_QUEUE_WORK): %p is not an endpoint of the domain\n",
 			(void *)fid);
-		return -FI_EINVAL;
-	}
 	if (on->info->caps & FI_TRIGGER)
 		return 0;
 	return ofi_refuse(

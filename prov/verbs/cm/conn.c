@@ -144,12 +144,11 @@ static int take_pep(struct vrb_ep *ep, struct vrb_pep *pep)
 	struct vrb_conn *conn = &ep->conn;
 
 	conn->id = vrb_pep_take(pep, &conn->owner);
-	if (!conn->id) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	if (!conn->id)
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_EOPBADSTATE,
 			"fi_endpoint: passive endpoint %p is listening or has no address to take over\n",
 			(void *)pep);
-		return -FI_EOPBADSTATE;
-	}
 	conn->bound = true;
 	vrb_cm_copy_addr(&conn->local, rdma_get_local_addr(conn->id));
 	return 0;
@@ -200,18 +199,14 @@ void vrb_conn_fini(struct vrb_ep *ep)
 /* Checks common to fi_connect and fi_accept. */
 static int check_call(struct vrb_ep *ep, const char *call, const void *param, size_t len)
 {
-	if (!vrb_ep_eq(ep)) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"%s: no event queue is bound to endpoint %p; use fi_ep_bind\n", call,
-			(void *)ep);
-		return -FI_ENOEQ;
-	}
-	if (len > VRB_CM_DATA_MAX || (len && !param)) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"%s: param %p of %zu bytes; at most %d (FI_OPT_CM_DATA_SIZE)\n", call,
-			param, len, VRB_CM_DATA_MAX);
-		return -FI_EINVAL;
-	}
+	if (!vrb_ep_eq(ep))
+		return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_ENOEQ,
+				  "%s: no event queue is bound to endpoint %p; use fi_ep_bind\n",
+				  call, (void *)ep);
+	if (len > VRB_CM_DATA_MAX || (len && !param))
+		return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+				  "%s: param %p of %zu bytes; at most %d (FI_OPT_CM_DATA_SIZE)\n",
+				  call, param, len, VRB_CM_DATA_MAX);
 	return 0;
 }
 
@@ -232,10 +227,9 @@ static int check_dest(const struct sockaddr *dest)
 
 	if (!ofi_addr_is_any(dest) && (ofi_addr_port(dest) || dest->sa_family == AF_IB))
 		return 0;
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-		"fi_connect: %s does not name a peer; give a host and a port\n",
-		ofi_addr_str(dest, text, sizeof(text)));
-	return -FI_EINVAL;
+	return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+			  "fi_connect: %s does not name a peer; give a host and a port\n",
+			  ofi_addr_str(dest, text, sizeof(text)));
 }
 
 static int conn_connect(struct fid_ep *fid, const void *addr, const void *param, size_t len)
@@ -296,11 +290,9 @@ static int conn_getpeer(struct fid_ep *fid, void *addr, size_t *len)
 	ofi_lock(&ep->conn.lock);
 	peer = ep->conn.peer;
 	ofi_unlock(&ep->conn.lock);
-	if (!peer.ss_family) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_getpeer: endpoint %p has no peer\n",
-			(void *)ep);
-		return -FI_ENOTCONN;
-	}
+	if (!peer.ss_family)
+		return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_ENOTCONN,
+				  "fi_getpeer: endpoint %p has no peer\n", (void *)ep);
 	return ofi_name_out(&vrb_prov, "fi_getpeer", ep->info->addr_format, &peer, addr, len);
 }
 
@@ -331,10 +323,10 @@ static int conn_setname(fid_t fid, void *addr, size_t len)
 	rdma_destroy_id(old);
 	if (old != id)
 		return 0;
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	return ofi_refuse(
+		&vrb_prov, FI_LOG_EP_CTRL, -FI_EOPBADSTATE,
 		"fi_setname: endpoint %p is connecting or connected; call fi_setname before fi_connect\n",
 		(void *)ep);
-	return -FI_EOPBADSTATE;
 }
 
 const struct fi_ops_cm vrb_ep_cm_ops = {

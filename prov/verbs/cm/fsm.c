@@ -9,6 +9,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include <ofi/addr.h>
+#include "prov/base/refuse.h"
 #include "prov/verbs/msg/ep.h"
 #include "prov/verbs/provider/err.h"
 #include "fsm.h"
@@ -118,9 +119,9 @@ static int answer_failed(struct vrb_ep *ep, const char *call)
 
 	if (errno != EINVAL)
 		return cm_failed(ep, call);
-	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL, "%s: peer %s has given up connecting\n", call,
-		ofi_addr_str((struct sockaddr *)&ep->conn.peer, text, sizeof(text)));
-	return -FI_EINVAL;
+	return ofi_decline(&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+			   "%s: peer %s has given up connecting\n", call,
+			   ofi_addr_str((struct sockaddr *)&ep->conn.peer, text, sizeof(text)));
 }
 
 /* The application must not be told that its own argument is invalid. */

@@ -296,12 +296,11 @@ static int pep_listen(struct fid_pep *fid)
 	struct vrb_pep *pep = vrb_pep(&fid->fid);
 	int ret = 0;
 
-	if (!pep->eq) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	if (!pep->eq)
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_ENOEQ,
 			"fi_listen: no event queue is bound to passive endpoint %p; use fi_pep_bind\n",
 			(void *)pep);
-		return -FI_ENOEQ;
-	}
 	if (!pep->local.ss_family)
 		ret = name_any(pep);
 	if (ret)
@@ -322,12 +321,11 @@ static int pep_reject(struct fid_pep *fid, fid_t handle, const void *param, size
 	struct vrb_pep *pep = vrb_pep(&fid->fid);
 	int ret;
 
-	if (len > VRB_CM_DATA_MAX || (len && !param)) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	if (len > VRB_CM_DATA_MAX || (len && !param))
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 			"fi_reject: param %p of %zu bytes; at most %d (FI_OPT_CM_DATA_SIZE)\n",
 			param, len, VRB_CM_DATA_MAX);
-		return -FI_EINVAL;
-	}
 	ret = vrb_req_reject_handle(&pep->fabric->cm, handle, param, len);
 	if (ret == -FI_EINVAL)
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
@@ -448,9 +446,9 @@ static int check_info(const struct fi_info *info)
 {
 	if (info && info->domain_attr && info->ep_attr && info->ep_attr->type == FI_EP_MSG)
 		return 0;
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	return ofi_refuse(
+		&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 		"fi_passive_ep: the fi_info is not one of fi_getinfo for FI_EP_MSG; endpoints of other types don't listen\n");
-	return -FI_EINVAL;
 }
 
 static int name_by_info(struct vrb_pep *pep)

@@ -11,6 +11,7 @@
 #include "av_svc.h"
 #include "prov/base/name.h"
 #include "prov/base/node_range.h"
+#include "prov/base/refuse.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/discovery/resolve.h"
 #include "prov/verbs/cm/sidr.h"
@@ -70,9 +71,9 @@ static int check_port(const char *call, const struct sockaddr_storage *ss)
 
 	if (!ofi_addr_is_any(sa) && ofi_addr_port(sa))
 		return 0;
-	FI_WARN(&vrb_prov, FI_LOG_AV, "%s: %s does not name an endpoint; give a host and a port\n",
-		call, ofi_addr_str(sa, text, sizeof(text)));
-	return -FI_EINVAL;
+	return ofi_refuse(&vrb_prov, FI_LOG_AV, -FI_EINVAL,
+			  "%s: %s does not name an endpoint; give a host and a port\n", call,
+			  ofi_addr_str(sa, text, sizeof(text)));
 }
 
 static int addr_in(const struct vrb_av *av, const void *addrs, size_t i,
@@ -132,12 +133,10 @@ static int av_resolve(const struct vrb_av *av, const char *node, const char *ser
 		return ret;
 	*ss = target.dest.addr[0];
 	if (hints.addr_format != FI_FORMAT_UNSPEC &&
-	    ofi_addr_format((struct sockaddr *)ss) != hints.addr_format) {
-		FI_WARN(&vrb_prov, FI_LOG_AV,
-			"fi_av_insertsvc: %s does not fit addr_format %u of the domain\n", node,
-			hints.addr_format);
-		return -FI_EINVAL;
-	}
+	    ofi_addr_format((struct sockaddr *)ss) != hints.addr_format)
+		return ofi_refuse(&vrb_prov, FI_LOG_AV, -FI_EINVAL,
+				  "fi_av_insertsvc: %s does not fit addr_format %u of the domain\n",
+				  node, hints.addr_format);
 	return check_port("fi_av_insertsvc", ss);
 }
 
@@ -174,11 +173,10 @@ static int insert_range(struct vrb_av *av, const char *call, const char *node, s
 	size_t i, count;
 	int ret;
 
-	if (__builtin_mul_overflow(nodecnt, svccnt, &count) || count > INT_MAX) {
-		FI_WARN(&vrb_prov, FI_LOG_AV, "%s: %zu nodes with %zu services are too many\n",
-			call, nodecnt, svccnt);
-		return -FI_EINVAL;
-	}
+	if (__builtin_mul_overflow(nodecnt, svccnt, &count) || count > INT_MAX)
+		return ofi_refuse(&vrb_prov, FI_LOG_AV, -FI_EINVAL,
+				  "%s: %zu nodes with %zu services are too many\n", call, nodecnt,
+				  svccnt);
 	ret = ofi_av_check_insert(&av->base, call, node, count, fi_addr, flags, context);
 	if (!ret)
 		ret = batch_new(&batch, count);

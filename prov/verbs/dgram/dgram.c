@@ -73,11 +73,11 @@ static int check_sizes(const struct vrb_dgram *ep, const struct fi_info *info)
 	    info->rx_attr->iov_limit < VRB_IOV_MAX &&
 	    (!ep->prefix || info->ep_attr->msg_prefix_size == ep->prefix))
 		return 0;
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	return ofi_refuse(
+		&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 		"fi_endpoint: max_msg_size %zu, inject_size %zu, msg_prefix_size %zu; the MTU of port %u is %u, the prefix %d\n",
 		ep->ep.max_msg_size, ep->ep.inject_size, info->ep_attr->msg_prefix_size,
 		ep->port.num, ep->port.mtu, VRB_GRH_SIZE);
-	return -FI_EINVAL;
 }
 
 int vrb_dgram_init(struct vrb_dgram *ep, const struct fi_info *info)
@@ -140,12 +140,11 @@ int vrb_dgram_bind(struct vrb_dgram *ep, struct vrb_av *av, uint64_t flags)
 	if (ep->av)
 		return ofi_refuse_second(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind",
 					 "an address vector");
-	if (av->base.parent != &ep->ep.domain->base.ref || !same_port(&av->port, &ep->port)) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	if (av->base.parent != &ep->ep.domain->base.ref || !same_port(&av->port, &ep->port))
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 			"fi_ep_bind: the address vector belongs to another %s; open domain, address vector and endpoint with the same fi_info\n",
 			av->base.parent != &ep->ep.domain->base.ref ? "domain" : "port");
-		return -FI_EINVAL;
-	}
 	if (ep->ep.info->caps & FI_SOURCE)
 		ret = vrb_av_keep_sources(av);
 	if (ret)
@@ -447,11 +446,10 @@ static int dgram_getname(fid_t fid, void *addr, size_t *len)
 
 	if (!len || (!addr && *len))
 		return ofi_refuse_null(&vrb_prov, FI_LOG_EP_CTRL, "fi_getname", "addr or addrlen");
-	if (!ep->ep.enabled) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_getname: endpoint %p has no name before fi_enable\n", (void *)ep);
-		return -FI_EADDRNOTAVAIL;
-	}
+	if (!ep->ep.enabled)
+		return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_EADDRNOTAVAIL,
+				  "fi_getname: endpoint %p has no name before fi_enable\n",
+				  (void *)ep);
 	if (has_ip_name(ep))
 		return ofi_name_out(&vrb_prov, "fi_getname", ep->ep.info->addr_format,
 				    &ep->sidr.local, addr, len);

@@ -14,6 +14,7 @@
 #include "dgram.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/base/name.h"
+#include "prov/base/refuse.h"
 #include "prov/verbs/provider/prov.h"
 
 #define JOIN_FLAGS (FI_SEND | FI_RECV)
@@ -67,9 +68,9 @@ static int group_in(const struct vrb_dgram *ep, const void *addr, struct sockadd
 	}
 	if (ret || is_group(ss))
 		return ret;
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_join: %s is not the address of a multicast group\n",
-		ofi_addr_str(sa(ss), text, sizeof(text)));
-	return -FI_EINVAL;
+	return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+			  "fi_join: %s is not the address of a multicast group\n",
+			  ofi_addr_str(sa(ss), text, sizeof(text)));
 }
 
 static int mc_refuse(const struct vrb_dgram *ep, const char *why, int ret)

@@ -13,6 +13,7 @@
 #include "prov/verbs/discovery/gid.h"
 #include "prov/verbs/discovery/netdev.h"
 #include "prov/base/name.h"
+#include "prov/base/refuse.h"
 #include "prov/verbs/provider/prov.h"
 #include "ud_name.h"
 
@@ -43,12 +44,11 @@ static int read_wish(const char *call, const struct fi_info *info, struct wish *
 	if (!vrb_ud_format(info->addr_format))
 		return ofi_name_in(&vrb_prov, call, info->addr_format, info->src_addr,
 				   info->src_addrlen, &wish->ss);
-	if (info->src_addrlen != sizeof(name)) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	if (info->src_addrlen != sizeof(name))
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 			"%s: info->src_addr has %zu bytes, the name of a datagram endpoint has %zu\n",
 			call, info->src_addrlen, sizeof(name));
-		return -FI_EINVAL;
-	}
 	memcpy(&name, info->src_addr, sizeof(name));
 	memcpy(&wish->gid, name.gid, sizeof(wish->gid));
 	wish->pkey = (uint16_t)(name.pkey[0] << 8 | name.pkey[1]);
@@ -112,9 +112,9 @@ static int find_pkey(const char *call, struct ibv_context *ctx, int len, uint16_
 		port->pkey = be16toh(pkey);
 		return 0;
 	}
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s: port %u of %s is not in partition 0x%x\n", call,
-		port->num, ibv_get_device_name(ctx->device), wanted);
-	return -FI_EADDRNOTAVAIL;
+	return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_EADDRNOTAVAIL,
+			  "%s: port %u of %s is not in partition 0x%x\n", call, port->num,
+			  ibv_get_device_name(ctx->device), wanted);
 }
 
 /*
@@ -157,10 +157,10 @@ static int find_port(const char *call, struct ibv_context *ctx, uint8_t ports,
 		if (port->num)
 			return 0;
 	}
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	return ofi_refuse(
+		&vrb_prov, FI_LOG_EP_CTRL, -FI_EADDRNOTAVAIL,
 		"%s: no active port of %s has the source address of the fi_info; call fi_getinfo again\n",
 		call, ibv_get_device_name(ctx->device));
-	return -FI_EADDRNOTAVAIL;
 }
 
 /* Counts the GID table entries. Returns 0 or errno. */

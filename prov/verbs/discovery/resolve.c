@@ -13,6 +13,7 @@
 #include <rdma/rdma_cma.h>
 #include <infiniband/ib.h>
 #include <ofi/addr.h>
+#include "prov/base/refuse.h"
 #include "prov/verbs/provider/prov.h"
 #include "resolve.h"
 
@@ -29,8 +30,7 @@ static void list_add(struct vrb_addr_list *list, const struct sockaddr *addr)
 
 static int bad(const char *what, const char *why)
 {
-	FI_WARN(&vrb_prov, FI_LOG_FABRIC, "fi_getinfo: %s: %s\n", what, why);
-	return -FI_EINVAL;
+	return ofi_refuse(&vrb_prov, FI_LOG_FABRIC, -FI_EINVAL, "fi_getinfo: %s: %s\n", what, why);
 }
 
 /* Adds an address from the hints, in the format of the hints. */

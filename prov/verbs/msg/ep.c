@@ -33,37 +33,32 @@
 
 static int context_missing(const struct vrb_ep *ep)
 {
-	if (!ep->srx && vrb_ep_shares_rx(ep)) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	if (!ep->srx && vrb_ep_shares_rx(ep))
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_EOPBADSTATE,
 			"fi_enable: rx_ctx_cnt is FI_SHARED_CONTEXT and no shared receive context is bound\n");
-		return -FI_EOPBADSTATE;
-	}
-	if (!ep->stx && ep->info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	if (!ep->stx && ep->info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT)
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_EOPBADSTATE,
 			"fi_enable: tx_ctx_cnt is FI_SHARED_CONTEXT and no shared transmit context is bound\n");
-		return -FI_EOPBADSTATE;
-	}
-	if (ep->srx && ep->rx_selective) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	if (ep->srx && ep->rx_selective)
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 			"fi_enable: receives of a shared receive context always have a completion; bind the completion queue without FI_SELECTIVE_COMPLETION\n");
-		return -FI_EINVAL;
-	}
 	return 0;
 }
 
 /* Returns what is missing: connections require an event queue, datagrams an address vector. */
 static int missing_by_type(const struct vrb_ep *ep)
 {
-	if (vrb_ep_is_dgram(ep) && !((const struct vrb_dgram *)ep)->av) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	if (vrb_ep_is_dgram(ep) && !((const struct vrb_dgram *)ep)->av)
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_ENOAV,
 			"fi_enable: no address vector is bound to an endpoint of type FI_EP_DGRAM\n");
-		return -FI_ENOAV;
-	}
-	if (!vrb_ep_is_dgram(ep) && !ep->eq) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	if (!vrb_ep_is_dgram(ep) && !ep->eq)
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_ENOEQ,
 			"fi_enable: no event queue; bind one to the endpoint or to its domain\n");
-		return -FI_ENOEQ;
-	}
 	return 0;
 }
 
@@ -74,16 +69,14 @@ static int ep_missing(const struct vrb_ep *ep)
 
 	if (ret)
 		return ret;
-	if (!ep->tx_cq && !vrb_cntr_tx(ep) && (caps & (FI_SEND | FI_READ | FI_WRITE))) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	if (!ep->tx_cq && !vrb_cntr_tx(ep) && (caps & (FI_SEND | FI_READ | FI_WRITE)))
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_ENOCQ,
 			"fi_enable: no completion queue is bound with FI_TRANSMIT, and no counter\n");
-		return -FI_ENOCQ;
-	}
-	if (!ep->rx_cq && !ep->cntrs[VRB_COUNT_RECV] && (caps & FI_RECV)) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	if (!ep->rx_cq && !ep->cntrs[VRB_COUNT_RECV] && (caps & FI_RECV))
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_ENOCQ,
 			"fi_enable: no completion queue is bound with FI_RECV, and no counter\n");
-		return -FI_ENOCQ;
-	}
 	if (!ep->tx_cq && !ep->rx_cq && !vrb_cntr_any(ep))
 		return -FI_ENOCQ;
 	return context_missing(ep);
@@ -252,10 +245,10 @@ static int check_lengths(const struct fi_info *info)
 {
 	if (info->tx_attr->inject_size <= UINT32_MAX && info->ep_attr->max_msg_size <= UINT32_MAX)
 		return 0;
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	return ofi_refuse(
+		&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 		"fi_endpoint: inject_size %zu, max_msg_size %zu; lengths are limited to 32 bits\n",
 		info->tx_attr->inject_size, info->ep_attr->max_msg_size);
-	return -FI_EINVAL;
 }
 
 static bool rx_fits(const struct vrb_domain *domain, const struct fi_info *info)
@@ -276,27 +269,24 @@ static int check_info(const struct vrb_domain *domain, const struct fi_info *inf
 	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr || !info->domain_attr)
 		return ofi_refuse_null(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint",
 				       "info or one of its attributes");
-	if (info->ep_attr->type != FI_EP_MSG && info->ep_attr->type != FI_EP_DGRAM) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	if (info->ep_attr->type != FI_EP_MSG && info->ep_attr->type != FI_EP_DGRAM)
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 			"fi_endpoint: type %d; this domain offers FI_EP_MSG and FI_EP_DGRAM\n",
 			info->ep_attr->type);
-		return -FI_EINVAL;
-	}
-	if (info->domain_attr->name && !vrb_device_is(device, info->domain_attr->name)) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	if (info->domain_attr->name && !vrb_device_is(device, info->domain_attr->name))
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 			"fi_endpoint: the fi_info is for domain %s, but the domain is %s\n",
 			info->domain_attr->name, device);
-		return -FI_EINVAL;
-	}
 	if (!info->tx_attr->size || info->tx_attr->size > (size_t)domain->attr.max_qp_wr ||
-	    info->tx_attr->iov_limit > VRB_IOV_MAX || !rx_fits(domain, info)) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	    info->tx_attr->iov_limit > VRB_IOV_MAX || !rx_fits(domain, info))
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 			"fi_endpoint: sizes %zu and %zu, iov limits %zu and %zu; %s allows 1 to %d and %d\n",
 			info->tx_attr->size, info->rx_attr->size, info->tx_attr->iov_limit,
 			info->rx_attr->iov_limit, device, domain->attr.max_qp_wr,
 			domain->attr.max_sge);
-		return -FI_EINVAL;
-	}
 	ret = vrb_tclass_check("fi_endpoint", info);
 	return ret ? ret : check_lengths(info);
 }

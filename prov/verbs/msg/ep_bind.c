@@ -48,11 +48,10 @@ static int bind_srx(struct vrb_ep *ep, struct vrb_srx *srx, uint64_t flags)
 	if (flags)
 		return ofi_refuse_flags(&vrb_prov, FI_LOG_EP_CTRL,
 					"fi_ep_bind of a shared receive context", flags);
-	if (srx->domain != ep->domain) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	if (srx->domain != ep->domain)
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 			"fi_ep_bind: the shared receive context belongs to another domain\n");
-		return -FI_EINVAL;
-	}
 	if (ep->srx)
 		return ofi_refuse_second(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind",
 					 "a shared receive context");
@@ -70,11 +69,10 @@ int vrb_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 	if (!bfid)
 		return ofi_refuse_null(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind", "bfid");
-	if (ep->enabled && bfid->fclass != FI_CLASS_CNTR && bfid->fclass != FI_CLASS_STX_CTX) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	if (ep->enabled && bfid->fclass != FI_CLASS_CNTR && bfid->fclass != FI_CLASS_STX_CTX)
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_EOPBADSTATE,
 			"fi_ep_bind: the endpoint is enabled and takes only counters and a shared transmit context now; bind anything else before fi_enable\n");
-		return -FI_EOPBADSTATE;
-	}
 	switch (bfid->fclass) {
 	case FI_CLASS_EQ:
 		return ofi_ep_bind_eq(&vrb_prov, &ep->eq, (struct ofi_eq *)bfid,
@@ -99,11 +97,11 @@ int vrb_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	default:
 		break;
 	}
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	return ofi_refuse(
+		&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 		"fi_ep_bind: object of class %zu; an endpoint takes event queues, completion "
 		"queues and counters, a connected one shared contexts, one of type FI_EP_DGRAM an address vector\n",
 		bfid->fclass);
-	return -FI_EINVAL;
 }
 
 void vrb_ep_unbind(struct vrb_ep *ep)

@@ -73,11 +73,10 @@ static int srx_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	struct vrb_srx *srx = (struct vrb_srx *)fid;
 	struct ofi_eq *eq = ofi_eq_of(bfid, &srx->domain->fabric->ref);
 
-	if (!eq) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	if (!eq)
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 			"fi_ep_bind: a shared receive context takes an event queue of its own fabric; completion queues are bound to its endpoints\n");
-		return -FI_EINVAL;
-	}
 	if (flags)
 		return ofi_refuse_flags(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind", flags);
 	if (srx->eq)
@@ -123,17 +122,15 @@ static int set_limit(struct vrb_srx *srx, size_t limit)
 	struct ibv_srq_attr attr = { .srq_limit = (uint32_t)limit };
 	int err;
 
-	if (limit > srx->srq->wq.size) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	if (limit > srx->srq->wq.size)
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 			"fi_setopt: limit %zu exceeds the %u receives of the shared receive context\n",
 			limit, srx->srq->wq.size);
-		return -FI_EINVAL;
-	}
-	if (limit && !vrb_srx_eq(srx)) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	if (limit && !vrb_srx_eq(srx))
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_ENOEQ,
 			"fi_setopt: there is no event queue for the event; bind one to the shared receive context or to its domain\n");
-		return -FI_ENOEQ;
-	}
 	err = ibv_modify_srq(srx->srq->ibv, &attr, IBV_SRQ_LIMIT);
 	return err ? srx_failed(srx->domain, "fi_setopt: ibv_modify_srq", err) : 0;
 }
@@ -204,21 +201,18 @@ static int srx_check_attr(const struct vrb_domain *domain, const struct fi_rx_at
 {
 	const struct ibv_device_attr *device = &domain->attr;
 
-	if (!device->max_srq) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_srx_context: %s has no shared receive queues\n",
-			ibv_get_device_name(domain->ctx->device));
-		return -FI_ENOSYS;
-	}
+	if (!device->max_srq)
+		return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_ENOSYS,
+				  "fi_srx_context: %s has no shared receive queues\n",
+				  ibv_get_device_name(domain->ctx->device));
 	if (attr->caps & ~SRX_CAPS || attr->size > (size_t)device->max_srq_wr ||
-	    attr->iov_limit > vrb_srx_max_iov(device)) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	    attr->iov_limit > vrb_srx_max_iov(device))
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 			"fi_srx_context: caps 0x%llx, size %zu, iov_limit %zu; %s allows 0x%llx, %d and %zu\n",
 			(unsigned long long)attr->caps, attr->size, attr->iov_limit,
 			ibv_get_device_name(domain->ctx->device), (unsigned long long)SRX_CAPS,
 			device->max_srq_wr, vrb_srx_max_iov(device));
-		return -FI_EINVAL;
-	}
 	return 0;
 }
 

@@ -72,11 +72,10 @@ static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	struct vrb_domain *domain = (struct vrb_domain *)fid;
 	struct ofi_eq *eq = ofi_eq_of(bfid, &domain->fabric->ref);
 
-	if (!eq) {
-		FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
+	if (!eq)
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_DOMAIN, -FI_EINVAL,
 			"fi_domain_bind: only an event queue of its own fabric can be bound\n");
-		return -FI_EINVAL;
-	}
 	if (flags)
 		return ofi_refuse_flags(&vrb_prov, FI_LOG_DOMAIN, "fi_domain_bind", flags);
 	if (domain->eq)

@@ -53,10 +53,10 @@ static int trywait_one(struct fid *fid)
 		return ofi_cntr_trywait((struct ofi_cntr *)fid);
 	if (fid && fid->fclass == FI_CLASS_WAIT)
 		return ofi_waitset_trywait((struct ofi_waitset *)fid);
-	FI_WARN(&vrb_prov, FI_LOG_FABRIC,
+	return ofi_refuse(
+		&vrb_prov, FI_LOG_FABRIC, -FI_EINVAL,
 		"fi_trywait: object of class %zu; only event queues, completion queues, counters and wait sets can be waited for\n",
 		fid ? fid->fclass : 0);
-	return -FI_EINVAL;
 }
 
 static int fabric_trywait(struct fid_fabric *fid, struct fid **fids, int count)
@@ -155,11 +155,10 @@ int vrb_fabric_open_by(const struct vrb_kind *kind, struct fi_fabric_attr *attr,
 	struct vrb_fabric *fabric;
 	int ret;
 
-	if (!attr || !attr->name || !fid) {
-		FI_WARN(&vrb_prov, FI_LOG_FABRIC,
+	if (!attr || !attr->name || !fid)
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_FABRIC, -FI_EINVAL,
 			"fi_fabric: attr, attr->name or fabric is NULL; pass fabric_attr of an fi_info\n");
-		return -FI_EINVAL;
-	}
 	ret = check_name(kind, attr->name);
 	if (ret)
 		return ret;

@@ -148,9 +148,8 @@ static int mr_list(struct vrb_mr *mr)
 		return 0;
 	if (!holder)
 		return -FI_ENOMEM;
-	FI_WARN(&vrb_prov, FI_LOG_MR, "fi_mr_reg: key 0x%llx is in use\n",
-		(unsigned long long)mr->fid.key);
-	return -FI_ENOKEY;
+	return ofi_refuse(&vrb_prov, FI_LOG_MR, -FI_ENOKEY, "fi_mr_reg: key 0x%llx is in use\n",
+			  (unsigned long long)mr->fid.key);
 }
 
 static void mr_unlist(struct vrb_mr *mr)
@@ -233,18 +232,16 @@ static int check_bind(const struct vrb_mr *mr, struct fid *bfid, uint64_t flags)
 {
 	const struct vrb_domain *domain = mr->domain;
 
-	if (!ofi_cntr_of(bfid, &domain->base.ref)) {
-		FI_WARN(&vrb_prov, FI_LOG_MR,
-			"fi_mr_bind: a memory region takes counters of its own domain\n");
-		return -FI_EINVAL;
-	}
+	if (!ofi_cntr_of(bfid, &domain->base.ref))
+		return ofi_refuse(&vrb_prov, FI_LOG_MR, -FI_EINVAL,
+				  "fi_mr_bind: a memory region takes counters of its own domain\n");
 	if (!flags || (flags & ~(FI_REMOTE_READ | FI_REMOTE_WRITE)))
 		return -FI_EBADFLAGS;
 	if (domain->base.info->caps & FI_RMA_EVENT)
 		return 0;
-	FI_WARN(&vrb_prov, FI_LOG_MR,
+	return ofi_refuse(
+		&vrb_prov, FI_LOG_MR, -FI_EOPNOTSUPP,
 		"fi_mr_bind: the domain was opened without FI_RMA_EVENT; request it in the hints of fi_getinfo\n");
-	return -FI_EOPNOTSUPP;
 }
 
 static bool has_cntr(struct vrb_mr *mr, uint64_t flags)
@@ -429,23 +426,20 @@ static int mr_check(const struct vrb_domain *domain, const struct iovec *iov, si
 {
 	if (flags & ~(domain->base.progress ? FI_RMA_EVENT : 0))
 		return ofi_refuse_flags(&vrb_prov, FI_LOG_MR, "fi_mr_reg", flags);
-	if (!iov || !count || count > iov_limit(domain) || offset) {
-		FI_WARN(&vrb_prov, FI_LOG_MR,
+	if (!iov || !count || count > iov_limit(domain) || offset)
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_MR, -FI_EINVAL,
 			"fi_mr_reg: %zu buffers, offset %llu: mr_iov_limit is %zu, and the offset must be 0\n",
 			count, (unsigned long long)offset, iov_limit(domain));
-		return -FI_EINVAL;
-	}
-	if (!are_buffers(iov, count)) {
-		FI_WARN(&vrb_prov, FI_LOG_MR,
+	if (!are_buffers(iov, count))
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_MR, -FI_EINVAL,
 			"fi_mr_reg: a buffer at NULL, an empty one of several, or too many bytes\n");
-		return -FI_EINVAL;
-	}
-	if (access & ~ACCESS) {
-		FI_WARN(&vrb_prov, FI_LOG_MR,
+	if (access & ~ACCESS)
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_MR, -FI_EINVAL,
 			"fi_mr_reg: access 0x%llx: give FI_SEND, FI_RECV, FI_[REMOTE_]READ or WRITE\n",
 			(unsigned long long)access);
-		return -FI_EINVAL;
-	}
 	return 0;
 }
 

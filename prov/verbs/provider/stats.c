@@ -4,6 +4,7 @@
 
 #include <string.h>
 #include "prov/base/ops.h"
+#include "prov/base/refuse.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "prov/verbs/queue/cq.h"
@@ -104,10 +105,10 @@ static ssize_t stats_list(struct fid *fid, struct fi_stats_item *items)
 		return list_cq((struct vrb_cq *)fid, items);
 	if (ours && fid->fclass == FI_CLASS_EP)
 		return list_ep(vrb_ep_self(fid), items);
-	FI_WARN(&vrb_prov, FI_LOG_CORE,
+	return ofi_refuse(
+		&vrb_prov, FI_LOG_CORE, -FI_EINVAL,
 		"fi_ops_stats: read: object of class %zu; these operations belong to domains, and of the completion queues and endpoints of FI_EP_MSG and FI_EP_DGRAM\n",
 		fid->fclass);
-	return -FI_EINVAL;
 }
 
 static ssize_t stats_read(struct fid *fid, struct fi_stats_item *items, size_t count)

@@ -8,6 +8,7 @@
 #include "err.h"
 #include "prov.h"
 #include "prov/base/attr.h"
+#include "prov/base/refuse.h"
 #include "tclass.h"
 
 enum { CODE_POINTS = 64, LEVELS = 16, ECN_BITS = 2 };
@@ -60,10 +61,10 @@ int vrb_tclass_check(const char *call, const struct fi_info *info)
 
 	if (tx_fits && ofi_attr_tclass_fits(domain))
 		return 0;
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	return ofi_refuse(
+		&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 		"%s: %s_attr->tclass is 0x%x; a traffic class is one of FI_TC_* or fi_tc_dscp_set(0 to 63)\n",
 		call, tx_fits ? "domain" : "tx", tx_fits ? domain : tx);
-	return -FI_EINVAL;
 }
 
 static int code_point(uint32_t tclass)

@@ -35,18 +35,16 @@ static int check_flags(uint64_t flags)
 {
 	uint64_t known = FI_SEND | FI_RECV | FI_READ | FI_WRITE;
 
-	if (flags & REMOTE_FLAGS) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	if (flags & REMOTE_FLAGS)
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_EOPNOTSUPP,
 			"fi_ep_bind: a counter with FI_REMOTE_READ or FI_REMOTE_WRITE: the device "
 			"does not report RMA to its target; let the peer write with data, and count FI_RECV\n");
-		return -FI_EOPNOTSUPP;
-	}
-	if (!flags || (flags & ~known)) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	if (!flags || (flags & ~known))
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_EBADFLAGS,
 			"fi_ep_bind: flags 0x%llx; bind a counter with FI_SEND, FI_RECV, FI_READ, FI_WRITE or several of them\n",
 			(unsigned long long)flags);
-		return -FI_EBADFLAGS;
-	}
 	return 0;
 }
 
@@ -248,11 +246,9 @@ int vrb_cntr_bind(struct vrb_ep *ep, struct ofi_cntr *cntr, uint64_t flags)
 
 	if (ret)
 		return ret;
-	if (!ofi_cntr_of(&cntr->fid.fid, &ep->domain->base.ref)) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: the counter belongs to another domain\n");
-		return -FI_EINVAL;
-	}
+	if (!ofi_cntr_of(&cntr->fid.fid, &ep->domain->base.ref))
+		return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+				  "fi_ep_bind: the counter belongs to another domain\n");
 	ofi_lock(&ep->domain->bind_lock);
 	if (is_bound(ep, flags))
 		ret = ofi_refuse_second(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind",

@@ -139,12 +139,11 @@ static int cq_check_attr(const struct vrb_domain *domain, const struct fi_cq_att
 
 	if (ret)
 		return ret;
-	if (attr->size > (size_t)domain->attr.max_cqe) {
-		FI_WARN(&vrb_prov, FI_LOG_CQ,
-			"fi_cq_open: size %zu, %s allows at most %d entries\n", attr->size,
-			ibv_get_device_name(domain->ctx->device), domain->attr.max_cqe);
-		return -FI_EINVAL;
-	}
+	if (attr->size > (size_t)domain->attr.max_cqe)
+		return ofi_refuse(&vrb_prov, FI_LOG_CQ, -FI_EINVAL,
+				  "fi_cq_open: size %zu, %s allows at most %d entries\n",
+				  attr->size, ibv_get_device_name(domain->ctx->device),
+				  domain->attr.max_cqe);
 	return 0;
 }
 

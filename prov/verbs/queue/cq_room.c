@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "cq.h"
+#include "prov/base/refuse.h"
 #include "prov/verbs/provider/prov.h"
 
 /* Grows the device's CQ to at least `entries`. */
@@ -29,10 +30,10 @@ static void make_pool(struct vrb_cq *cq)
 
 static int no_room(const struct vrb_cq *cq)
 {
-	FI_WARN(&vrb_prov, FI_LOG_CQ,
+	return ofi_refuse(
+		&vrb_prov, FI_LOG_CQ, -FI_ENOSPC,
 		"fi_enable: completion queue of %u entries is full and the device allows no more than %d; open more completion queues\n",
 		cq->capacity, cq->domain->attr.max_cqe);
-	return -FI_ENOSPC;
 }
 
 /*

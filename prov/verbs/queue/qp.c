@@ -5,6 +5,7 @@
 #include <rdma/providers/fi_log.h>
 #include <rdma/rdma_cma.h>
 #include "cq.h"
+#include "prov/base/refuse.h"
 #include "prov/verbs/dgram/dgram.h"
 #include "prov/verbs/msg/ep.h"
 #include "prov/verbs/provider/err.h"
@@ -202,9 +203,9 @@ static int init_failed(const struct vrb_ep *ep, const char *name, int err)
 {
 	if (err != EINVAL)
 		return qp_failed(ep, "connecting: rdma_init_qp_attr for", name, err);
-	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
-		"endpoint %p: the peer has given up its connection request\n", (const void *)ep);
-	return -FI_EINVAL;
+	return ofi_decline(&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+			   "endpoint %p: the peer has given up its connection request\n",
+			   (const void *)ep);
 }
 
 static int qp_modify(struct vrb_ep *ep, struct rdma_cm_id *id, enum ibv_qp_state state,
