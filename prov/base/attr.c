@@ -21,12 +21,14 @@
 
 struct ask {
 	uint32_t version;
-	const struct fi_info *have, *hints;
+	const struct fi_info *offer, *hints;
+	/* The addresses of the attribute on both sides, and its type, if fi_tostr knows it. */
+	const void *have, *asked;
+	enum fi_type type;
 };
 
-/* A check gets the addresses of the attribute on both sides and describes a miss in *miss. */
-typedef bool check_fn(const struct ask *ask, const void *have, const void *asked, enum fi_type type,
-		      struct ofi_miss *miss);
+/* Returns whether the offer satisfies the hints; if not, *miss describes the attribute. */
+typedef bool check_fn(const struct ask *ask, struct ofi_miss *miss);
 
 static void value_text(char *buf, size_t len, const void *value, enum fi_type type)
 {
@@ -43,6 +45,13 @@ static bool miss_values(struct ofi_miss *miss, const void *have, const void *ask
 	return false;
 }
 
+static bool miss_texts(struct ofi_miss *miss, const char *have, const char *asked)
+{
+	snprintf(miss->asked, sizeof(miss->asked), "%s", asked);
+	snprintf(miss->has, sizeof(miss->has), "%s", have);
+	return false;
+}
+
 static bool miss_numbers(struct ofi_miss *miss, uint64_t have, uint64_t asked)
 {
 	snprintf(miss->asked, sizeof(miss->asked), "%llu", (unsigned long long)asked);
@@ -50,34 +59,26 @@ static bool miss_numbers(struct ofi_miss *miss, uint64_t have, uint64_t asked)
 	return false;
 }
 
-static bool at_most(const struct ask *ask, const void *have, const void *asked, enum fi_type type,
-		    struct ofi_miss *miss)
+static bool at_most(const struct ask *ask, struct ofi_miss *miss)
 {
-	size_t has = *(const size_t *)have, wants = *(const size_t *)asked;
+	size_t has = *(const size_t *)ask->have, wants = *(const size_t *)ask->asked;
 
-	(void)ask;
-	(void)type;
 	return wants <= has ? true : miss_numbers(miss, has, wants);
 }
 
-static bool at_most_32(const struct ask *ask, const void *have, const void *asked,
-		       enum fi_type type, struct ofi_miss *miss)
+static bool at_most_32(const struct ask *ask, struct ofi_miss *miss)
 {
-	uint32_t has = *(const uint32_t *)have, wants = *(const uint32_t *)asked;
+	uint32_t has = *(const uint32_t *)ask->have, wants = *(const uint32_t *)ask->asked;
 
-	(void)ask;
-	(void)type;
 	return wants <= has ? true : miss_numbers(miss, has, wants);
 }
 
 /* Reports the missing bits, not all requested ones. */
-static bool check_bits(const struct ask *ask, const void *have, const void *asked,
-		       enum fi_type type, struct ofi_miss *miss)
+static bool check_bits(const struct ask *ask, struct ofi_miss *miss)
 {
-	uint64_t lacking = *(const uint64_t *)asked & ~*(const uint64_t *)have;
+	uint64_t lacking = *(const uint64_t *)ask->asked & ~*(const uint64_t *)ask->have;
 
-	(void)ask;
-	return lacking ? miss_values(miss, have, &lacking, type) : true;
+	return lacking ? miss_values(miss, ask->have, &lacking, ask->type) : true;
 }
 
 /* Mode bits work in the opposite direction: the hints list what the application can do. */
@@ -87,40 +88,33 @@ static bool mode_bits(uint64_t needs, uint64_t offers, struct ofi_miss *miss)
 
 	if (!lacking)
 		return true;
-	miss_values(miss, &lacking, &offers, FI_TYPE_MODE);
+	value_text(miss->asked, sizeof(miss->asked), &offers, FI_TYPE_MODE);
 	snprintf(miss->has, sizeof(miss->has), "requires ");
 	value_text(miss->has + 9, sizeof(miss->has) - 9, &lacking, FI_TYPE_MODE);
 	return false;
 }
 
-static bool info_mode(const struct ask *ask, const void *have, const void *asked, enum fi_type type,
-		      struct ofi_miss *miss)
+static bool info_mode(const struct ask *ask, struct ofi_miss *miss)
 {
-	(void)ask;
-	(void)type;
-	return mode_bits(*(const uint64_t *)have, *(const uint64_t *)asked, miss);
+	return mode_bits(*(const uint64_t *)ask->have, *(const uint64_t *)ask->asked, miss);
 }
 
 /* 0 stands for the mode of the fi_info */
-static bool context_mode(const struct ask *ask, const void *have, const void *asked,
-			 enum fi_type type, struct ofi_miss *miss)
+static bool context_mode(const struct ask *ask, struct ofi_miss *miss)
 {
-	uint64_t offers = *(const uint64_t *)asked;
+	uint64_t offers = *(const uint64_t *)ask->asked;
 
-	(void)type;
-	return mode_bits(*(const uint64_t *)have, offers ? offers : ask->hints->mode, miss);
+	return mode_bits(*(const uint64_t *)ask->have, offers ? offers : ask->hints->mode, miss);
 }
 
 /* An enum whose value 0 means any. */
-static bool check_same(const struct ask *ask, const void *have, const void *asked,
-		       enum fi_type type, struct ofi_miss *miss)
+static bool check_same(const struct ask *ask, struct ofi_miss *miss)
 {
-	int wants = *(const int *)asked;
+	int wants = *(const int *)ask->asked;
 
-	(void)ask;
-	if (!wants || wants == *(const int *)have)
+	if (!wants || wants == *(const int *)ask->have)
 		return true;
-	return miss_values(miss, have, asked, type);
+	return miss_values(miss, ask->have, ask->asked, ask->type);
 }
 
 bool ofi_attr_format_fits(uint32_t has, uint32_t wants)
@@ -133,26 +127,17 @@ bool ofi_attr_format_fits(uint32_t has, uint32_t wants)
 	return wants == FI_SOCKADDR_IP && (has == FI_SOCKADDR_IN || has == FI_SOCKADDR_IN6);
 }
 
-static bool addr_format(const struct ask *ask, const void *have, const void *asked,
-			enum fi_type type, struct ofi_miss *miss)
+static bool addr_format(const struct ask *ask, struct ofi_miss *miss)
 {
-	(void)ask;
-	return ofi_attr_format_fits(*(const uint32_t *)have, *(const uint32_t *)asked) ||
-	       miss_values(miss, have, asked, type);
+	return ofi_attr_format_fits(*(const uint32_t *)ask->have, *(const uint32_t *)ask->asked) ||
+	       miss_values(miss, ask->have, ask->asked, ask->type);
 }
 
-static bool check_name(const struct ask *ask, const void *have, const void *asked,
-		       enum fi_type type, struct ofi_miss *miss)
+static bool check_name(const struct ask *ask, struct ofi_miss *miss)
 {
-	const char *has = *(char *const *)have, *wants = *(char *const *)asked;
+	const char *has = *(char *const *)ask->have, *wants = *(char *const *)ask->asked;
 
-	(void)ask;
-	(void)type;
-	if (!wants || !has || !strcmp(wants, has))
-		return true;
-	snprintf(miss->asked, sizeof(miss->asked), "%s", wants);
-	snprintf(miss->has, sizeof(miss->has), "%s", has);
-	return false;
+	return !wants || !has || !strcmp(wants, has) || miss_texts(miss, has, wants);
 }
 
 /* The less serialization the application guarantees, the smaller the rank. */
@@ -166,60 +151,45 @@ static int threading_rank(int threading)
 	return threading >= 0 && (size_t)threading < sizeof(rank) ? rank[threading] : -1;
 }
 
-static bool check_threading(const struct ask *ask, const void *have, const void *asked,
-			    enum fi_type type, struct ofi_miss *miss)
+static bool check_threading(const struct ask *ask, struct ofi_miss *miss)
 {
-	(void)ask;
-	if (threading_rank(*(const int *)asked) >= threading_rank(*(const int *)have))
+	if (threading_rank(*(const int *)ask->asked) >= threading_rank(*(const int *)ask->have))
 		return true;
-	return miss_values(miss, have, asked, type);
+	return miss_values(miss, ask->have, ask->asked, ask->type);
 }
 
 /*
  * Automatic progress also serves an application that asked for manual progress, and either serves
  * one that makes control operations and data progress together.
  */
-static bool check_progress(const struct ask *ask, const void *have, const void *asked,
-			   enum fi_type type, struct ofi_miss *miss)
+static bool check_progress(const struct ask *ask, struct ofi_miss *miss)
 {
-	int wants = *(const int *)asked;
+	int wants = *(const int *)ask->asked;
 
 	if (wants == FI_PROGRESS_CONTROL_UNIFIED ||
-	    (*(const int *)have == FI_PROGRESS_AUTO && wants <= FI_PROGRESS_CONTROL_UNIFIED))
+	    (*(const int *)ask->have == FI_PROGRESS_AUTO && wants <= FI_PROGRESS_CONTROL_UNIFIED))
 		return true;
-	return check_same(ask, have, asked, type, miss);
+	return check_same(ask, miss);
 }
 
-static bool resource_mgmt(const struct ask *ask, const void *have, const void *asked,
-			  enum fi_type type, struct ofi_miss *miss)
+static bool resource_mgmt(const struct ask *ask, struct ofi_miss *miss)
 {
 	static const char *const names[] = { "FI_RM_UNSPEC", "FI_RM_DISABLED", "FI_RM_ENABLED" };
-	unsigned has = *(const unsigned *)have, wants = *(const unsigned *)asked;
+	unsigned has = *(const unsigned *)ask->have, wants = *(const unsigned *)ask->asked;
 
-	(void)ask;
-	(void)type;
-	if (wants <= has)
-		return true;
-	snprintf(miss->asked, sizeof(miss->asked), "%s",
-		 wants <= FI_RM_ENABLED ? names[wants] : "unknown");
-	snprintf(miss->has, sizeof(miss->has), "%s", names[has]);
-	return false;
+	return wants <= has ||
+	       miss_texts(miss, names[has], wants <= FI_RM_ENABLED ? names[wants] : "unknown");
 }
 
-static bool av_type(const struct ask *ask, const void *have, const void *asked, enum fi_type type,
-		    struct ofi_miss *miss)
+static bool av_type(const struct ask *ask, struct ofi_miss *miss)
 {
-	return *(const int *)have == FI_AV_UNSPEC || check_same(ask, have, asked, type, miss);
+	return *(const int *)ask->have == FI_AV_UNSPEC || check_same(ask, miss);
 }
 
-static bool check_tclass(const struct ask *ask, const void *have, const void *asked,
-			 enum fi_type type, struct ofi_miss *miss)
+static bool check_tclass(const struct ask *ask, struct ofi_miss *miss)
 {
-	uint32_t wants = *(const uint32_t *)asked;
+	uint32_t wants = *(const uint32_t *)ask->asked;
 
-	(void)ask;
-	(void)have;
-	(void)type;
 	if (ofi_attr_tclass_fits(wants))
 		return true;
 	snprintf(miss->asked, sizeof(miss->asked), "0x%x", wants);
@@ -240,46 +210,36 @@ static bool check_contexts(size_t max, size_t max_shared, size_t wants, struct o
 	return miss_numbers(miss, max, wants);
 }
 
-static bool tx_contexts(const struct ask *ask, const void *have, const void *asked,
-			enum fi_type type, struct ofi_miss *miss)
+static bool tx_contexts(const struct ask *ask, struct ofi_miss *miss)
 {
-	const struct fi_domain_attr *domain = ask->have->domain_attr;
+	const struct fi_domain_attr *domain = ask->offer->domain_attr;
 
-	(void)have;
-	(void)type;
-	return check_contexts(domain->max_ep_tx_ctx, domain->max_ep_stx_ctx, *(const size_t *)asked,
-			      miss);
+	return check_contexts(domain->max_ep_tx_ctx, domain->max_ep_stx_ctx,
+			      *(const size_t *)ask->asked, miss);
 }
 
-static bool rx_contexts(const struct ask *ask, const void *have, const void *asked,
-			enum fi_type type, struct ofi_miss *miss)
+static bool rx_contexts(const struct ask *ask, struct ofi_miss *miss)
 {
-	const struct fi_domain_attr *domain = ask->have->domain_attr;
+	const struct fi_domain_attr *domain = ask->offer->domain_attr;
 
-	(void)have;
-	(void)type;
-	return check_contexts(domain->max_ep_rx_ctx, domain->max_ep_srx_ctx, *(const size_t *)asked,
-			      miss);
+	return check_contexts(domain->max_ep_rx_ctx, domain->max_ep_srx_ctx,
+			      *(const size_t *)ask->asked, miss);
 }
 
-static bool auth_key_size(const struct ask *ask, const void *have, const void *asked,
-			  enum fi_type type, struct ofi_miss *miss)
+static bool auth_key_size(const struct ask *ask, struct ofi_miss *miss)
 {
-	size_t has = *(const size_t *)have, wants = *(const size_t *)asked;
+	size_t has = *(const size_t *)ask->have, wants = *(const size_t *)ask->asked;
 
-	(void)type;
 	if (FI_VERSION_LT(ask->version, FI_VERSION(1, 5)) || !wants || wants == has)
 		return true;
 	return miss_numbers(miss, has, wants);
 }
 
 /* A format without fields, which our providers have, serves every layout that is not wider. */
-static bool tag_format(const struct ask *ask, const void *have, const void *asked,
-		       enum fi_type type, struct ofi_miss *miss)
+static bool tag_format(const struct ask *ask, struct ofi_miss *miss)
 {
-	uint64_t has = *(const uint64_t *)have, wants = *(const uint64_t *)asked;
+	uint64_t has = *(const uint64_t *)ask->have, wants = *(const uint64_t *)ask->asked;
 
-	(void)type;
 	if (!(ask->hints->caps & FI_TAGGED) || wants <= (has | has >> 1))
 		return true;
 	snprintf(miss->asked, sizeof(miss->asked), "0x%016" PRIx64, wants);
@@ -304,38 +264,29 @@ static int mr_required(const struct fi_info *have, uint64_t caps)
 static bool mr_mode_legacy(const struct ask *ask, int required, int asked, struct ofi_miss *miss)
 {
 	const char *names[] = { "FI_MR_UNSPEC", "FI_MR_BASIC", "FI_MR_SCALABLE" };
+	const char *name = (unsigned)asked < 3 ? names[asked] : "FI_MR_BASIC";
 
-	if (required & FI_MR_HMEM) {
-		snprintf(miss->asked, sizeof(miss->asked), "%s",
-			 (unsigned)asked < 3 ? names[asked] : "FI_MR_BASIC");
-		snprintf(miss->has, sizeof(miss->has), "FI_HMEM requires FI_MR_HMEM");
-		return false;
-	}
-	if (required & MR_TARGET_BITS && asked == FI_MR_SCALABLE) {
-		snprintf(miss->asked, sizeof(miss->asked), "%s", names[asked]);
-		snprintf(miss->has, sizeof(miss->has), "FI_MR_BASIC");
-		return false;
-	}
+	if (required & FI_MR_HMEM)
+		return miss_texts(miss, "FI_HMEM requires FI_MR_HMEM", name);
+	if (required & MR_TARGET_BITS && asked == FI_MR_SCALABLE)
+		return miss_texts(miss, "FI_MR_BASIC", name);
 	if (required & FI_MR_LOCAL && !(ask->hints->mode & FI_LOCAL_MR) && !(asked & FI_MR_LOCAL)) {
-		snprintf(miss->asked, sizeof(miss->asked), "%s without mode FI_LOCAL_MR",
-			 (unsigned)asked < 3 ? names[asked] : "FI_MR_BASIC");
+		snprintf(miss->asked, sizeof(miss->asked), "%s without mode FI_LOCAL_MR", name);
 		snprintf(miss->has, sizeof(miss->has), "requires mode FI_LOCAL_MR");
 		return false;
 	}
 	return true;
 }
 
-static bool mr_mode(const struct ask *ask, const void *have, const void *asked, enum fi_type type,
-		    struct ofi_miss *miss)
+static bool mr_mode(const struct ask *ask, struct ofi_miss *miss)
 {
-	int required = mr_required(ask->have, ask->hints->caps), wants = *(const int *)asked;
+	int required = mr_required(ask->offer, ask->hints->caps), wants = *(const int *)ask->asked;
 
-	(void)have;
 	if (is_legacy(ask->version, wants))
 		return mr_mode_legacy(ask, required, wants, miss);
 	if (!(required & ~wants))
 		return true;
-	return miss_values(miss, &required, &wants, type);
+	return miss_values(miss, &required, &wants, ask->type);
 }
 
 enum part { INFO, TX, RX, EP, DOMAIN, FABRIC };
@@ -453,17 +404,17 @@ static const void *part_of(const struct fi_info *info, enum part part)
  */
 static bool legacy_local_mr(const struct ask *ask, struct ofi_miss *miss)
 {
-	if (ask->hints->domain_attr || !ask->have->domain_attr ||
+	if (ask->hints->domain_attr || !ask->offer->domain_attr ||
 	    FI_VERSION_GE(ask->version, FI_VERSION(1, 5)))
 		return true;
 	miss->attr = "domain_attr->mr_mode";
-	return mr_mode_legacy(ask, mr_required(ask->have, ask->hints->caps), FI_MR_UNSPEC, miss);
+	return mr_mode_legacy(ask, mr_required(ask->offer, ask->hints->caps), FI_MR_UNSPEC, miss);
 }
 
 unsigned ofi_attr_misses(uint32_t version, const struct fi_info *have, const struct fi_info *hints,
 			 struct ofi_miss *first)
 {
-	struct ask ask = { .version = version, .have = have, .hints = hints };
+	struct ask ask = { .version = version, .offer = have, .hints = hints };
 	struct ofi_miss scratch;
 	unsigned misses = 0;
 	size_t i;
@@ -478,8 +429,10 @@ unsigned ofi_attr_misses(uint32_t version, const struct fi_info *have, const str
 		if (!asked || !has)
 			continue;
 		miss->attr = rows[i].attr;
-		if (!rows[i].check(&ask, has + rows[i].offset, asked + rows[i].offset, rows[i].type,
-				   miss))
+		ask.have = has + rows[i].offset;
+		ask.asked = asked + rows[i].offset;
+		ask.type = rows[i].type;
+		if (!rows[i].check(&ask, miss))
 			misses++;
 	}
 	if (!legacy_local_mr(&ask, !misses && first ? first : &scratch))
