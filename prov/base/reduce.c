@@ -5,9 +5,10 @@
 #include "minifloat.h"
 #include "reduce.h"
 
-#define INTEGER 1
-#define REAL	2
-#define COMPLEX 3
+#define INTEGER	  1
+#define REAL	  2
+#define COMPLEX	  3
+#define MINIFLOAT 4 /* a format of minifloat.h, computed in float */
 
 /* Elements as they are in application buffers: at any address, with any declared type. */
 #define ELEMENT __attribute__((aligned(1), may_alias))
@@ -20,6 +21,10 @@ typedef int32_t ELEMENT any_int32;
 typedef uint32_t ELEMENT any_uint32;
 typedef int64_t ELEMENT any_int64;
 typedef uint64_t ELEMENT any_uint64;
+typedef uint16_t ELEMENT any_float16;
+typedef uint16_t ELEMENT any_bfloat16;
+typedef uint8_t ELEMENT any_float8_e4m3;
+typedef uint8_t ELEMENT any_float8_e5m2;
 typedef float ELEMENT any_float;
 typedef double ELEMENT any_double;
 typedef long double ELEMENT any_ldouble;
@@ -32,133 +37,95 @@ __extension__ typedef unsigned __int128 ELEMENT any_uint128;
 __extension__ typedef unsigned __int128 wide;
 #endif
 
-#define T	 any_int8
-#define A	 unsigned int
-#define FN(name) name##_int8
-#define KIND	 INTEGER
+#define TYPE int8
+#define A    unsigned int
 #include "reduce_type.h"
 
-#define T	 any_uint8
-#define A	 unsigned int
-#define FN(name) name##_uint8
-#define KIND	 INTEGER
+#define TYPE uint8
+#define A    unsigned int
 #include "reduce_type.h"
 
-#define T	 any_int16
-#define A	 unsigned int
-#define FN(name) name##_int16
-#define KIND	 INTEGER
+#define TYPE int16
+#define A    unsigned int
 #include "reduce_type.h"
 
-#define T	 any_uint16
-#define A	 unsigned int
-#define FN(name) name##_uint16
-#define KIND	 INTEGER
+#define TYPE uint16
+#define A    unsigned int
 #include "reduce_type.h"
 
-#define T	 any_int32
-#define A	 uint32_t
-#define FN(name) name##_int32
-#define KIND	 INTEGER
+#define TYPE int32
+#define A    uint32_t
 #include "reduce_type.h"
 
-#define T	 any_uint32
-#define A	 uint32_t
-#define FN(name) name##_uint32
-#define KIND	 INTEGER
+#define TYPE uint32
+#define A    uint32_t
 #include "reduce_type.h"
 
-#define T	 any_int64
-#define A	 uint64_t
-#define FN(name) name##_int64
-#define KIND	 INTEGER
+#define TYPE int64
+#define A    uint64_t
 #include "reduce_type.h"
 
-#define T	 any_uint64
-#define A	 uint64_t
-#define FN(name) name##_uint64
-#define KIND	 INTEGER
+#define TYPE uint64
+#define A    uint64_t
 #include "reduce_type.h"
 
-#define T	 any_float
-#define A	 float
-#define FN(name) name##_float
-#define KIND	 REAL
+#define TYPE float
+#define A    float
+#define KIND REAL
 #include "reduce_type.h"
 
-#define T	 any_double
-#define A	 double
-#define FN(name) name##_double
-#define KIND	 REAL
+#define TYPE double
+#define A    double
+#define KIND REAL
 #include "reduce_type.h"
 
-#define T	 any_ldouble
-#define A	 long double
-#define FN(name) name##_ldouble
-#define KIND	 REAL
+#define TYPE ldouble
+#define A    long double
+#define KIND REAL
 #include "reduce_type.h"
 
-#define T	 any_cfloat
-#define A	 float _Complex
-#define FN(name) name##_cfloat
-#define KIND	 COMPLEX
+#define TYPE cfloat
+#define A    float _Complex
+#define KIND COMPLEX
 #include "reduce_type.h"
 
-#define T	 any_cdouble
-#define A	 double _Complex
-#define FN(name) name##_cdouble
-#define KIND	 COMPLEX
+#define TYPE cdouble
+#define A    double _Complex
+#define KIND COMPLEX
 #include "reduce_type.h"
 
-#define T	 any_cldouble
-#define A	 long double _Complex
-#define FN(name) name##_cldouble
-#define KIND	 COMPLEX
+#define TYPE cldouble
+#define A    long double _Complex
+#define KIND COMPLEX
 #include "reduce_type.h"
 
-#define T	 any_uint16
-#define A	 float
-#define FN(name) name##_float16
-#define KIND	 REAL
-#define LOAD(x)	 ofi_minifloat_decode(&ofi_float16, x)
-#define STORE(x) ((T)ofi_minifloat_encode(&ofi_float16, (A)(x)))
+#define TYPE float16
+#define A    float
+#define KIND MINIFLOAT
 #include "reduce_type.h"
 
-#define T	 any_uint16
-#define A	 float
-#define FN(name) name##_bfloat16
-#define KIND	 REAL
-#define LOAD(x)	 ofi_minifloat_decode(&ofi_bfloat16, x)
-#define STORE(x) ((T)ofi_minifloat_encode(&ofi_bfloat16, (A)(x)))
+#define TYPE bfloat16
+#define A    float
+#define KIND MINIFLOAT
 #include "reduce_type.h"
 
-#define T	 any_uint8
-#define A	 float
-#define FN(name) name##_float8_e4m3
-#define KIND	 REAL
-#define LOAD(x)	 ofi_minifloat_decode(&ofi_float8_e4m3, x)
-#define STORE(x) ((T)ofi_minifloat_encode(&ofi_float8_e4m3, (A)(x)))
+#define TYPE float8_e4m3
+#define A    float
+#define KIND MINIFLOAT
 #include "reduce_type.h"
 
-#define T	 any_uint8
-#define A	 float
-#define FN(name) name##_float8_e5m2
-#define KIND	 REAL
-#define LOAD(x)	 ofi_minifloat_decode(&ofi_float8_e5m2, x)
-#define STORE(x) ((T)ofi_minifloat_encode(&ofi_float8_e5m2, (A)(x)))
+#define TYPE float8_e5m2
+#define A    float
+#define KIND MINIFLOAT
 #include "reduce_type.h"
 
 #ifdef __SIZEOF_INT128__
-#define T	 any_int128
-#define A	 wide
-#define FN(name) name##_int128
-#define KIND	 INTEGER
+#define TYPE int128
+#define A    wide
 #include "reduce_type.h"
 
-#define T	 any_uint128
-#define A	 wide
-#define FN(name) name##_uint128
-#define KIND	 INTEGER
+#define TYPE uint128
+#define A    wide
 #include "reduce_type.h"
 #endif
 
@@ -168,29 +135,34 @@ struct type {
 	ofi_swap_fn *const *swap;
 };
 
+#define ROW(type)                                              \
+	{                                                      \
+		sizeof(any_##type), reduce_##type, swap_##type \
+	}
+
 static const struct type types[] = {
-	[FI_INT8] = { sizeof(any_int8), reduce_int8, swap_int8 },
-	[FI_UINT8] = { sizeof(any_uint8), reduce_uint8, swap_uint8 },
-	[FI_INT16] = { sizeof(any_int16), reduce_int16, swap_int16 },
-	[FI_UINT16] = { sizeof(any_uint16), reduce_uint16, swap_uint16 },
-	[FI_INT32] = { sizeof(any_int32), reduce_int32, swap_int32 },
-	[FI_UINT32] = { sizeof(any_uint32), reduce_uint32, swap_uint32 },
-	[FI_INT64] = { sizeof(any_int64), reduce_int64, swap_int64 },
-	[FI_UINT64] = { sizeof(any_uint64), reduce_uint64, swap_uint64 },
-	[FI_FLOAT] = { sizeof(any_float), reduce_float, swap_float },
-	[FI_DOUBLE] = { sizeof(any_double), reduce_double, swap_double },
-	[FI_LONG_DOUBLE] = { sizeof(any_ldouble), reduce_ldouble, swap_ldouble },
-	[FI_FLOAT_COMPLEX] = { sizeof(any_cfloat), reduce_cfloat, swap_cfloat },
-	[FI_DOUBLE_COMPLEX] = { sizeof(any_cdouble), reduce_cdouble, swap_cdouble },
-	[FI_LONG_DOUBLE_COMPLEX] = { sizeof(any_cldouble), reduce_cldouble, swap_cldouble },
+	[FI_INT8] = ROW(int8),
+	[FI_UINT8] = ROW(uint8),
+	[FI_INT16] = ROW(int16),
+	[FI_UINT16] = ROW(uint16),
+	[FI_INT32] = ROW(int32),
+	[FI_UINT32] = ROW(uint32),
+	[FI_INT64] = ROW(int64),
+	[FI_UINT64] = ROW(uint64),
+	[FI_FLOAT] = ROW(float),
+	[FI_DOUBLE] = ROW(double),
+	[FI_LONG_DOUBLE] = ROW(ldouble),
+	[FI_FLOAT_COMPLEX] = ROW(cfloat),
+	[FI_DOUBLE_COMPLEX] = ROW(cdouble),
+	[FI_LONG_DOUBLE_COMPLEX] = ROW(cldouble),
 #ifdef __SIZEOF_INT128__
-	[FI_INT128] = { sizeof(any_int128), reduce_int128, swap_int128 },
-	[FI_UINT128] = { sizeof(any_uint128), reduce_uint128, swap_uint128 },
+	[FI_INT128] = ROW(int128),
+	[FI_UINT128] = ROW(uint128),
 #endif
-	[FI_FLOAT16] = { sizeof(any_uint16), reduce_float16, swap_float16 },
-	[FI_BFLOAT16] = { sizeof(any_uint16), reduce_bfloat16, swap_bfloat16 },
-	[FI_FLOAT8_E4M3] = { sizeof(any_uint8), reduce_float8_e4m3, swap_float8_e4m3 },
-	[FI_FLOAT8_E5M2] = { sizeof(any_uint8), reduce_float8_e5m2, swap_float8_e5m2 },
+	[FI_FLOAT16] = ROW(float16),
+	[FI_BFLOAT16] = ROW(bfloat16),
+	[FI_FLOAT8_E4M3] = ROW(float8_e4m3),
+	[FI_FLOAT8_E5M2] = ROW(float8_e5m2),
 };
 
 static const struct type *type_find(enum fi_datatype datatype)

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The loops for one data type; reduce.c includes this file once per type. It defines T, the type of
- * an element at any address; A, the type to compute in, unsigned for integers, which wrap around;
- * FN(name); KIND, one of INTEGER, REAL and COMPLEX. For a type that the compiler lacks it also
- * defines LOAD(element) and STORE(value of type A).
+ * The loops for one data type; reduce.c includes this file once per type. It defines TYPE, where
+ * any_TYPE is the type of an element at any address; A, the type to compute in, unsigned for
+ * integers, which wrap around; and KIND, unless that is INTEGER.
  */
-#ifdef LOAD
+#define PASTE_(a, b) a##_##b
+#define PASTE(a, b)  PASTE_(a, b)
+#define FN(name)     PASTE(name, TYPE)
+#define T	     PASTE(any, TYPE)
+#ifndef KIND
+#define KIND INTEGER
+#endif
+#if KIND == MINIFLOAT
+#define LOAD(x)	 ofi_minifloat_decode(&PASTE(ofi, TYPE), x)
+#define STORE(x) ((T)ofi_minifloat_encode(&PASTE(ofi, TYPE), (A)(x)))
 #define VALUE(x) LOAD(x)
 #else
 #define LOAD(x)	 ((A)(x))
@@ -223,7 +231,10 @@ static ofi_swap_fn *const FN(swap)[FI_MSWAP - FI_CSWAP + 1] = {
 #undef STORE
 #undef VALUE
 #undef TRUTH
-#undef T
-#undef A
 #undef FN
+#undef T
+#undef PASTE
+#undef PASTE_
+#undef TYPE
+#undef A
 #undef KIND
