@@ -74,13 +74,6 @@ static void load_size(struct fi_provider *prov, const struct ofi_param *row, siz
 		*value = set;
 }
 
-static void load_bool(struct fi_provider *prov, const struct ofi_param *row, int *value)
-{
-	int set = row->def;
-
-	*value = fi_param_get(prov, row->name, &set) ? row->def : set;
-}
-
 static void load_string(struct fi_provider *prov, const struct ofi_param *row, const char **value)
 {
 	char *set = NULL;
@@ -98,10 +91,8 @@ static void param_load(struct fi_provider *prov, const struct ofi_param *row, vo
 		load_string(prov, row, field);
 		break;
 	case FI_PARAM_INT:
-		load_int(prov, row, field);
-		break;
 	case FI_PARAM_BOOL:
-		load_bool(prov, row, field);
+		load_int(prov, row, field);
 		break;
 	case FI_PARAM_SIZE_T:
 		load_size(prov, row, field);
@@ -116,26 +107,17 @@ static void check_unused(struct fi_provider *prov, const struct ofi_param *row)
 		int number;
 		size_t size;
 		const char *text;
-	} value = { .size = 0 };
+	} value;
 	char name[NAME_LEN];
 	bool same;
 
-	if (fi_param_get(prov, row->name, &value))
-		return;
+	param_load(prov, row, &value);
 	if (row->type == FI_PARAM_STRING)
-		load_string(prov, row, &value.text);
-	else
-		param_load(prov, row, &value);
-	switch (row->type) {
-	case FI_PARAM_STRING:
-		same = !value.text || (row->text && !strcasecmp(value.text, row->text));
-		break;
-	case FI_PARAM_SIZE_T:
+		same = !value.text;
+	else if (row->type == FI_PARAM_SIZE_T)
 		same = value.size == (size_t)row->def;
-		break;
-	default:
+	else
 		same = value.number == row->def;
-	}
 	env_name(name, prov->name, row->name);
 	if (!same)
 		FI_WARN(prov, FI_LOG_CORE, "%s is set: %s\n", name, row->doc);
@@ -188,8 +170,8 @@ static void check_environment(struct fi_provider *prov, const struct ofi_param *
 	}
 }
 
-int ofi_params_load(struct fi_provider *prov, const struct ofi_param *table, size_t count,
-		    void *values)
+void ofi_params_load(struct fi_provider *prov, const struct ofi_param *table, size_t count,
+		     void *values)
 {
 	size_t i;
 
@@ -205,5 +187,4 @@ int ofi_params_load(struct fi_provider *prov, const struct ofi_param *table, siz
 			param_load(prov, &table[i], values);
 	}
 	check_environment(prov, table, count);
-	return 0;
 }

@@ -17,12 +17,25 @@ struct ofi_param {
 	const char *text;   /* default of a string, NULL for none */
 };
 
+/* A row of the table whose value is the field of that name in struct values_. */
+#define OFI_PARAM(values_, field_, type_, def_, min_, max_, doc_)                        \
+	{                                                                                \
+		.name = #field_, .type = FI_PARAM_##type_, .def = (def_), .min = (min_), \
+		.max = (max_), .doc = (doc_), .offset = offsetof(struct values_, field_) \
+	}
+/* A parameter of other releases for a feature that does not exist here. */
+#define OFI_PARAM_UNUSED(name_, type_, def_, max_, doc_)                                \
+	{                                                                               \
+		.name = #name_, .type = FI_PARAM_##type_, .def = (def_), .max = (max_), \
+		.doc = (doc_), .unused = true                                           \
+	}
+
 /*
  * Defines every parameter with the core and stores its value. A value that is out of range or has
  * the wrong type logs a warning and leaves the default. An environment variable FI_<PROVIDER>_*
  * that is not in the table logs a warning with the most similar name.
  */
-int ofi_params_load(struct fi_provider *prov, const struct ofi_param *table, size_t count,
-		    void *values);
+void ofi_params_load(struct fi_provider *prov, const struct ofi_param *table, size_t count,
+		     void *values);
 
 #endif

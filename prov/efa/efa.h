@@ -18,8 +18,7 @@ extern const struct vrb_kind efa_kind;
 extern struct vrb_params efa_params;
 extern const struct ofi_param efa_param_table[];
 extern const size_t efa_param_count;
-/* Returns 0 or -FI_E*. */
-int efa_params_init(void);
+void efa_params_init(void);
 
 int efa_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 		const struct fi_info *hints, struct fi_info **info);

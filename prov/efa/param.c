@@ -4,29 +4,14 @@
 
 #include <limits.h>
 
-#define INT(field_, def_, min_, max_, doc_)                                                 \
-	{                                                                                   \
-		.name = #field_, .type = FI_PARAM_INT, .def = (def_), .min = (min_),        \
-		.max = (max_), .doc = (doc_), .offset = offsetof(struct vrb_params, field_) \
-	}
-#define BOOL(field_, def_, doc_)                                                      \
-	{                                                                             \
-		.name = #field_, .type = FI_PARAM_BOOL, .def = (def_), .doc = (doc_), \
-		.offset = offsetof(struct vrb_params, field_)                         \
-	}
-#define SIZE(field_, def_, doc_)                                                            \
-	{                                                                                   \
-		.name = #field_, .type = FI_PARAM_SIZE_T, .def = (def_), .max = SIZE_T_MAX, \
-		.doc = (doc_), .offset = offsetof(struct vrb_params, field_)                \
-	}
-#define BOOL_MAX   1
-#define SIZE_T_MAX LONG_MAX
-/* Parameters of other releases that have no effect here. */
-#define UNUSED(name_, type_, def_, doc_, why_)                                               \
-	{                                                                                    \
-		.name = #name_, .type = FI_PARAM_##type_, .def = (def_), .max = type_##_MAX, \
-		.doc = doc_ "; no effect, " why_, .unused = true                             \
-	}
+#define INT(field_, def_, min_, max_, doc_) \
+	OFI_PARAM(vrb_params, field_, INT, def_, min_, max_, doc_)
+#define BOOL(field_, def_, doc_) OFI_PARAM(vrb_params, field_, BOOL, def_, 0, BOOL_MAX, doc_)
+#define SIZE(field_, def_, doc_) OFI_PARAM(vrb_params, field_, SIZE_T, def_, 0, SIZE_T_MAX, doc_)
+#define BOOL_MAX		 1
+#define SIZE_T_MAX		 LONG_MAX
+#define UNUSED(name_, type_, def_, doc_, why_) \
+	OFI_PARAM_UNUSED(name_, type_, def_, type_##_MAX, doc_ "; no effect, " why_)
 #define CACHE  "FI_MR_CACHE_MAX_COUNT and FI_MR_CACHE_MAX_SIZE limit the cache of all providers"
 #define COPIED "the receiver copies each packet once, into its message if that is known"
 #define RINGS  "each pair of processes on a host has two rings of 64 KiB"
@@ -79,10 +64,8 @@ const size_t efa_param_count = sizeof(efa_param_table) / sizeof(efa_param_table[
 
 struct vrb_params efa_params;
 
-int efa_params_init(void)
+void efa_params_init(void)
 {
-	int ret = ofi_params_load(&efa_prov, efa_param_table, efa_param_count, &efa_params);
-
+	ofi_params_load(&efa_prov, efa_param_table, efa_param_count, &efa_params);
 	efa_params.shm = efa_params.enable_shm_transfer;
-	return ret;
 }

@@ -133,7 +133,7 @@ static void test_reads_are_asked_for(void **state)
 	const char *text;
 
 	(void)state;
-	assert_int_equal(efa_params_init(), 0);
+	efa_params_init();
 	capture_start();
 	reads();
 	assert_string_equal(capture_stop(), "");

@@ -12,7 +12,7 @@ static const char *load(void)
 {
 	memset(&efa_params, 0xff, sizeof(efa_params));
 	capture_start();
-	assert_int_equal(efa_params_init(), 0);
+	efa_params_init();
 	return capture_stop();
 }
 

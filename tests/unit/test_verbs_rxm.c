@@ -24,12 +24,9 @@ static int begin(void **state)
 
 static const char *load(void)
 {
-	int ret;
-
 	memset(&vrb_params, 0xff, sizeof(vrb_params));
 	capture_start();
-	ret = vrb_params_init();
-	assert_int_equal(ret, 0);
+	vrb_params_init();
 	return capture_stop();
 }
 

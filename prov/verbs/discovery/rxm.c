@@ -17,21 +17,9 @@ struct values {
 #define HEADER 416 /* room in a buffer that others use for more than the payload */
 static_assert(HEADER == OFI_RDM_WIRE_HEADER_MAX, "the table's numbers are without it");
 
-#define INT(field_, def_, min_, max_, doc_)                                             \
-	{                                                                               \
-		.name = #field_, .type = FI_PARAM_INT, .def = (def_), .min = (min_),    \
-		.max = (max_), .doc = (doc_), .offset = offsetof(struct values, field_) \
-	}
-#define BOOL(field_, def_, doc_)                                                      \
-	{                                                                             \
-		.name = #field_, .type = FI_PARAM_BOOL, .def = (def_), .doc = (doc_), \
-		.offset = offsetof(struct values, field_)                             \
-	}
-#define NO_EFFECT(name_, type_, def_, text_, doc_)                                 \
-	{                                                                          \
-		.name = #name_, .type = FI_PARAM_##type_, .def = (def_), .min = 0, \
-		.max = USHRT_MAX, .text = (text_), .doc = (doc_), .unused = true   \
-	}
+#define INT(field_, def_, min_, max_, doc_) OFI_PARAM(values, field_, INT, def_, min_, max_, doc_)
+#define BOOL(field_, def_, doc_)	    OFI_PARAM(values, field_, BOOL, def_, 0, 1, doc_)
+#define NO_EFFECT(name_, type_, def_, doc_) OFI_PARAM_UNUSED(name_, type_, def_, USHRT_MAX, doc_)
 
 static const struct ofi_param rxm_param_table[] = {
 	INT(buffer_size, 16480, 608, 1048160,
@@ -43,27 +31,26 @@ static const struct ofi_param rxm_param_table[] = {
 	     "Large messages are written by the sender; FI_VERBS_RDM_USE_WRITE takes precedence"),
 	BOOL(data_auto_progress, 0,
 	     "A thread of the domain makes progress, as with FI_PROGRESS_AUTO"),
-	NO_EFFECT(use_srx, BOOL, 1, NULL,
+	NO_EFFECT(use_srx, BOOL, 1,
 		  "Receive from all peers through one queue; no effect, this is always so"),
-	NO_EFFECT(enable_direct_send, BOOL, 1, NULL,
+	NO_EFFECT(enable_direct_send, BOOL, 1,
 		  "Send from registered memory without a copy; no effect"),
-	NO_EFFECT(enable_passthru, BOOL, 0, NULL, "Without headers; no effect"),
-	NO_EFFECT(enable_dyn_rbuf, BOOL, 0, NULL, "Receive without a copy; no effect"),
-	NO_EFFECT(comp_per_progress, INT, 1, NULL, "Completions polled at once; no effect"),
+	NO_EFFECT(enable_passthru, BOOL, 0, "Without headers; no effect"),
+	NO_EFFECT(enable_dyn_rbuf, BOOL, 0, "Receive without a copy; no effect"),
+	NO_EFFECT(comp_per_progress, INT, 1, "Completions polled at once; no effect"),
 	NO_EFFECT(
-		cm_progress_interval, INT, 10000, NULL,
+		cm_progress_interval, INT, 10000,
 		"Microseconds between polls of connections; no effect, a thread handles their events"),
-	NO_EFFECT(cq_eq_fairness, INT, 128, NULL,
-		  "Completions between polls of connections; no effect"),
-	NO_EFFECT(tx_size, INT, 0, NULL, "Operations of an endpoint; no effect"),
-	NO_EFFECT(rx_size, INT, 0, NULL, "Receives of an endpoint; no effect"),
-	NO_EFFECT(msg_tx_size, INT, 128, NULL, "Send queue of a connection; no effect"),
-	NO_EFFECT(msg_rx_size, INT, 512, NULL, "Receive queue; no effect"),
-	NO_EFFECT(detect_hmem_iface, BOOL, 0, NULL,
+	NO_EFFECT(cq_eq_fairness, INT, 128, "Completions between polls of connections; no effect"),
+	NO_EFFECT(tx_size, INT, 0, "Operations of an endpoint; no effect"),
+	NO_EFFECT(rx_size, INT, 0, "Receives of an endpoint; no effect"),
+	NO_EFFECT(msg_tx_size, INT, 128, "Send queue of a connection; no effect"),
+	NO_EFFECT(msg_rx_size, INT, 512, "Receive queue; no effect"),
+	NO_EFFECT(detect_hmem_iface, BOOL, 0,
 		  "Detect the kind of memory of each buffer; no effect"),
-	NO_EFFECT(num_msg_eps, INT, 1, NULL, "Connections to a peer; no effect"),
-	NO_EFFECT(def_wait_obj, STRING, 0, NULL, "Wait object of connections; no effect"),
-	NO_EFFECT(def_tcp_wait_obj, STRING, 0, NULL, "The same with TCP; no effect"),
+	NO_EFFECT(num_msg_eps, INT, 1, "Connections to a peer; no effect"),
+	NO_EFFECT(def_wait_obj, STRING, 0, "Wait object of connections; no effect"),
+	NO_EFFECT(def_tcp_wait_obj, STRING, 0, "The same with TCP; no effect"),
 };
 
 #define COUNT (sizeof(rxm_param_table) / sizeof(rxm_param_table[0]))
@@ -79,13 +66,11 @@ static bool is_rxm(const char *layers, const char *own)
 	       fi_param_get(&vrb_prov, own, &value) == -FI_ENODATA;
 }
 
-int vrb_rxm_params_init(struct vrb_params *params)
+void vrb_rxm_params_init(struct vrb_params *params)
 {
 	struct values values;
-	int ret = ofi_params_load(&rxm, rxm_param_table, COUNT, &values);
 
-	if (ret)
-		return ret;
+	ofi_params_load(&rxm, rxm_param_table, COUNT, &values);
 	if (is_rxm("eager_limit", "rdm_buffer_size"))
 		params->rdm_buffer_size = values.eager_limit + HEADER;
 	if (is_rxm("buffer_size", "rdm_buffer_size"))
@@ -95,5 +80,4 @@ int vrb_rxm_params_init(struct vrb_params *params)
 	if (is_rxm("use_rndv_write", "rdm_use_write"))
 		params->rdm_use_write = values.use_rndv_write;
 	params->rdm_auto_progress = values.data_auto_progress;
-	return 0;
 }

@@ -6,34 +6,17 @@
 #include "prov.h"
 #include "tclass.h"
 
-#define INT(field_, def_, min_, max_, doc_)                                                 \
-	{                                                                                   \
-		.name = #field_, .type = FI_PARAM_INT, .def = (def_), .min = (min_),        \
-		.max = (max_), .doc = (doc_), .offset = offsetof(struct vrb_params, field_) \
-	}
-#define STR(field_, doc_)                                                \
-	{                                                                \
-		.name = #field_, .type = FI_PARAM_STRING, .doc = (doc_), \
-		.offset = offsetof(struct vrb_params, field_)            \
-	}
+#define INT(field_, def_, min_, max_, doc_) \
+	OFI_PARAM(vrb_params, field_, INT, def_, min_, max_, doc_)
+#define BOOL(field_, def_, doc_) OFI_PARAM(vrb_params, field_, BOOL, def_, 0, 1, doc_)
+#define STR(field_, doc_)	 STR_OR(field_, NULL, doc_)
 /* The provider uses NULL for this text. */
 #define STR_OR(field_, text_, doc_)                                                       \
 	{                                                                                 \
 		.name = #field_, .type = FI_PARAM_STRING, .text = (text_), .doc = (doc_), \
 		.offset = offsetof(struct vrb_params, field_)                             \
 	}
-
-#define BOOL(field_, def_, doc_)                                                      \
-	{                                                                             \
-		.name = #field_, .type = FI_PARAM_BOOL, .def = (def_), .doc = (doc_), \
-		.offset = offsetof(struct vrb_params, field_)                         \
-	}
-/* Parameters of other releases for features that do not exist here. */
-#define NO_EFFECT(name_, type_, def_, text_, doc_)                                 \
-	{                                                                          \
-		.name = #name_, .type = FI_PARAM_##type_, .def = (def_), .min = 0, \
-		.max = USHRT_MAX, .text = (text_), .doc = (doc_), .unused = true   \
-	}
+#define NO_EFFECT(name_, type_, def_, doc_) OFI_PARAM_UNUSED(name_, type_, def_, USHRT_MAX, doc_)
 
 const struct ofi_param vrb_param_table[] = {
 	INT(tx_size, 384, 1, INT_MAX,
@@ -111,23 +94,23 @@ const struct ofi_param vrb_param_table[] = {
 	     "Register memory for on-demand paging instead of pinning it, if the device supports that"),
 	BOOL(use_dmabuf, 1,
 	     "Register device memory as dma-buf before trying the kernel's peer memory"),
-	NO_EFFECT(prefer_xrc, BOOL, 0, NULL,
+	NO_EFFECT(prefer_xrc, BOOL, 0,
 		  "Offer XRC endpoints before others; no effect, there are none"),
-	NO_EFFECT(xrcd_filename, STRING, 0, NULL,
+	NO_EFFECT(xrcd_filename, STRING, 0,
 		  "File of the XRC domain; no effect, there are no XRC endpoints"),
 	NO_EFFECT(
-		dgram_use_name_server, BOOL, 0, NULL,
+		dgram_use_name_server, BOOL, 0,
 		"Start a name server for addresses of datagram endpoints; no effect, none is needed"),
-	NO_EFFECT(dgram_name_server_port, INT, 5678, NULL,
+	NO_EFFECT(dgram_name_server_port, INT, 5678,
 		  "Port of this name server; no effect, there is none"),
-	NO_EFFECT(name_server_port, INT, 5678, NULL, "Another name of the same; no effect"),
+	NO_EFFECT(name_server_port, INT, 5678, "Another name of the same; no effect"),
 	STR(nic_affinity_policy,
 	    "Name of FI_VERBS_NIC_AFFINITY in other releases; used if that is not set"),
 	NO_EFFECT(
-		affinity_device, STRING, 0, NULL,
+		affinity_device, STRING, 0,
 		"Device from which distances are measured; no effect, they are measured from the process's processors"),
 	NO_EFFECT(
-		nic_affinity_config, STRING, 0, NULL,
+		nic_affinity_config, STRING, 0,
 		"Assignment of devices to processors; no effect, FI_VERBS_NIC_AFFINITY=manual: takes a list of devices"),
 };
 
@@ -135,10 +118,9 @@ const size_t vrb_param_count = sizeof(vrb_param_table) / sizeof(vrb_param_table[
 
 struct vrb_params vrb_params;
 
-int vrb_params_init(void)
+void vrb_params_init(void)
 {
-	int ret = ofi_params_load(&vrb_prov, vrb_param_table, vrb_param_count, &vrb_params);
-
+	ofi_params_load(&vrb_prov, vrb_param_table, vrb_param_count, &vrb_params);
 	vrb_tclass_init();
-	return ret ? ret : vrb_rxm_params_init(&vrb_params);
+	vrb_rxm_params_init(&vrb_params);
 }

@@ -36,16 +36,15 @@ struct fi_provider vrb_prov = {
 	.cleanup = vrb_prov_cleanup,
 };
 
-int vrb_prov_start(void)
+void vrb_prov_start(void)
 {
 	static bool started;
 	int stats = 1;
 
 	if (started)
-		return 0;
-	if (vrb_params_init())
-		return -FI_ENOMEM;
+		return;
 	started = true;
+	vrb_params_init();
 	/*
 	 * If the core does not have the parameter, the application has no way to disable
 	 * statistics.
@@ -53,12 +52,12 @@ int vrb_prov_start(void)
 	if (fi_param_get_bool(NULL, "stats", &stats) == -FI_ENOENT || !stats)
 		ofi_stats_forbid();
 	vrb_rdm_domain_init();
-	return 0;
 }
 
 struct fi_provider *fi_verbs_ini(void);
 
 struct fi_provider *fi_verbs_ini(void)
 {
-	return vrb_prov_start() ? NULL : &vrb_prov;
+	vrb_prov_start();
+	return &vrb_prov;
 }

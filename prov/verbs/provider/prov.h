@@ -70,14 +70,14 @@ static inline bool vrb_rdm_wants_ud(const struct fi_info *info)
 }
 
 /*
- * Starts what the providers on these objects share, once: parameters, statistics. Returns 0 or
- * -FI_E*. vrb_prov_cleanup() frees what it keeps.
+ * Starts what the providers on these objects share, once: parameters, statistics.
+ * vrb_prov_cleanup() frees what it keeps.
  */
-int vrb_prov_start(void);
+void vrb_prov_start(void);
 void vrb_prov_cleanup(void);
-int vrb_params_init(void);
+void vrb_params_init(void);
 /* Reads FI_OFI_RXM_* parameters for which no FI_VERBS_* is set. */
-int vrb_rxm_params_init(struct vrb_params *params);
+void vrb_rxm_params_init(struct vrb_params *params);
 /*
  * Calls ibv_fork_init() once, so that memory stays intact when the process forks; before a device
  * is opened.
