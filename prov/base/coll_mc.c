@@ -83,20 +83,13 @@ static const struct fi_ops mc_ops = {
 void ofi_coll_mc_formed(const struct ofi_coll_done *done)
 {
 	struct mc *mc = done->context;
-	struct fi_eq_entry entry = { .fid = &mc->fid.fid, .context = mc->fid.fid.context };
-	struct fi_eq_err_entry err = {
-		.fid = &mc->fid.fid,
-		.context = mc->fid.fid.context,
-		.err = done->err,
-		.prov_errno = done->err,
-	};
 
 	if (done->err) {
-		ofi_eq_post_err(mc->owner->eq, &err);
+		ofi_eq_report_err(mc->owner->eq, &mc->fid.fid, done->err, done->err);
 		return;
 	}
 	mc->fid.fi_addr = ofi_coll_addr(done->group);
-	ofi_eq_post(mc->owner->eq, FI_JOIN_COMPLETE, &entry, sizeof(entry));
+	ofi_eq_report(mc->owner->eq, FI_JOIN_COMPLETE, &mc->fid.fid, 0);
 }
 
 static int coll_mc_refuse(const struct ofi_coll_owner *owner, int err, const char *why)

@@ -90,6 +90,24 @@ int ofi_eq_post_err(struct ofi_eq *eq, const struct fi_eq_err_entry *entry)
 	return item_queue(eq, item);
 }
 
+void ofi_eq_report(struct ofi_eq *eq, uint32_t event, const struct fid *fid, uint64_t data)
+{
+	struct fi_eq_entry entry = { .fid = (fid_t)fid, .context = fid->context, .data = data };
+
+	if (eq)
+		ofi_eq_post(eq, event, &entry, sizeof(entry));
+}
+
+void ofi_eq_report_err(struct ofi_eq *eq, const struct fid *fid, int err, int prov_errno)
+{
+	struct fi_eq_err_entry entry = {
+		.fid = (fid_t)fid, .context = fid->context, .err = err, .prov_errno = prov_errno
+	};
+
+	if (eq)
+		ofi_eq_post_err(eq, &entry);
+}
+
 static bool is_cm_event(const struct ofi_eq_item *item)
 {
 	return item->ours && item->event >= FI_CONNREQ && item->event <= FI_SHUTDOWN &&
@@ -116,41 +134,27 @@ static const struct fid *item_fid(const struct ofi_eq_item *item)
 	return item->ours ? *(const fid_t *)item->data : NULL;
 }
 
-/* Moves the items of a fid, or all of them if fid is NULL, out of the readers' reach. */
-static void take_items(struct ofi_eq *eq, const struct fid *fid, struct ofi_eq_list *taken)
+void ofi_eq_forget(struct ofi_eq *eq, const struct fid *fid)
 {
+	struct ofi_eq_list taken = TAILQ_HEAD_INITIALIZER(taken);
 	struct ofi_eq_item *item, *next;
 
-	TAILQ_INIT(taken);
 	ofi_lock(&eq->lock);
 	for (item = TAILQ_FIRST(&eq->items); item; item = next) {
 		next = TAILQ_NEXT(item, link);
 		if (fid && item_fid(item) != fid)
 			continue;
 		TAILQ_REMOVE(&eq->items, item, link);
-		TAILQ_INSERT_TAIL(taken, item, link);
+		TAILQ_INSERT_TAIL(&taken, item, link);
 	}
 	if (TAILQ_EMPTY(&eq->items) && !eq->overrun)
 		ofi_wait_clear(&eq->wait);
 	ofi_unlock(&eq->lock);
-}
-
-static void drop_items(struct ofi_eq_list *items)
-{
-	struct ofi_eq_item *item;
-
-	while ((item = TAILQ_FIRST(items))) {
-		TAILQ_REMOVE(items, item, link);
+	/* Closing the handles of requests takes other locks. */
+	while ((item = TAILQ_FIRST(&taken))) {
+		TAILQ_REMOVE(&taken, item, link);
 		item_drop(item);
 	}
-}
-
-void ofi_eq_forget(struct ofi_eq *eq, const struct fid *fid)
-{
-	struct ofi_eq_list taken;
-
-	take_items(eq, fid, &taken);
-	drop_items(&taken);
 }
 
 int ofi_eq_trywait(struct ofi_eq *eq)
@@ -473,19 +477,16 @@ static void eq_free(struct ofi_eq *eq)
 static int eq_close(struct fid *fid)
 {
 	struct ofi_eq *eq = ofi_eq((struct fid_eq *)fid);
-	struct ofi_eq_list taken;
 	int ret = ofi_ref_busy(&eq->ref);
 
 	if (ofi_ref_inherited(&eq->ref))
 		return 0;
-	if (ret) {
-		FI_WARN(eq->prov, FI_LOG_EQ,
+	if (ret)
+		return ofi_refuse(
+			eq->prov, FI_LOG_EQ, ret,
 			"fi_close: event queue %p is still bound; close its endpoints first\n",
 			(void *)eq);
-		return ret;
-	}
-	take_items(eq, NULL, &taken);
-	drop_items(&taken);
+	ofi_eq_forget(eq, NULL);
 	ofi_ref_put(eq->parent);
 	eq_free(eq);
 	return 0;

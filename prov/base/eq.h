@@ -77,7 +77,13 @@ static inline void ofi_eq_set_source(struct ofi_eq *eq, struct ofi_loop *loop,
 int ofi_eq_post(struct ofi_eq *eq, uint32_t event, const void *entry, size_t len);
 /* Appends an error and copies err_data. */
 int ofi_eq_post_err(struct ofi_eq *eq, const struct fi_eq_err_entry *entry);
-/* Drops the events of a fid that is being closed, and its unread connection requests. */
+/* Appends an event of a fid, with its context. Without an EQ nobody learns of it. */
+void ofi_eq_report(struct ofi_eq *eq, uint32_t event, const struct fid *fid, uint64_t data);
+void ofi_eq_report_err(struct ofi_eq *eq, const struct fid *fid, int err, int prov_errno);
+/*
+ * Drops the events of a fid that is being closed, or all if fid is NULL, and their unread
+ * connection requests.
+ */
 void ofi_eq_forget(struct ofi_eq *eq, const struct fid *fid);
 /*
  * Returns -FI_SUCCESS if the caller may sleep on the wait object, -FI_EAGAIN if an event is queued.

@@ -32,15 +32,9 @@ static void event_data(struct vrb_step_arg *arg, const struct rdma_cm_event *eve
 
 static void addr_changed(struct vrb_ep *ep)
 {
-	struct fi_eq_entry entry = {
-		.fid = &ep->fid.fid,
-		.context = ep->fid.fid.context,
-	};
-
 	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
 		"endpoint %p: the network address of its device changed\n", (void *)ep);
-	if (ep->domain->eq)
-		ofi_eq_post(ep->domain->eq, FI_NOTIFY, &entry, sizeof(entry));
+	ofi_eq_report(ep->domain->eq, FI_NOTIFY, &ep->fid.fid, 0);
 }
 
 static void step_failed(struct vrb_ep *ep, enum vrb_step step, const struct rdma_cm_event *event)

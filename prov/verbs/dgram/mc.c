@@ -102,29 +102,13 @@ static int check_flags(const struct vrb_dgram *ep, uint64_t flags)
 
 /* Events. */
 
-static void mc_report(const struct vrb_mc *mc)
-{
-	struct fi_eq_entry entry = {
-		.fid = (fid_t)&mc->fid.fid,
-		.context = mc->fid.fid.context,
-	};
-
-	ofi_eq_post(mc->eq, FI_JOIN_COMPLETE, &entry, sizeof(entry));
-}
-
 static void report_error(const struct vrb_mc *mc, const char *call, int err, int prov_errno)
 {
-	struct fi_eq_err_entry entry = {
-		.fid = (fid_t)&mc->fid.fid,
-		.context = mc->fid.fid.context,
-		.err = err,
-		.prov_errno = prov_errno,
-	};
 	char text[OFI_ADDR_STRLEN];
 
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_join: %s, group %s: %s%s\n", call,
 		ofi_addr_str(sa(&mc->addr), text, sizeof(text)), fi_strerror(err), vrb_remedy(err));
-	ofi_eq_post_err(mc->eq, &entry);
+	ofi_eq_report_err(mc->eq, &mc->fid.fid, err, prov_errno);
 }
 
 static int mc_attach(struct vrb_mc *mc)
@@ -166,7 +150,7 @@ static void mc_joined(struct vrb_mc *mc, const struct rdma_ud_param *ud)
 	if (mc->fid.fi_addr == FI_ADDR_NOTAVAIL)
 		report_error(mc, "no address", errno, -errno);
 	else
-		mc_report(mc);
+		ofi_eq_report(mc->eq, FI_JOIN_COMPLETE, &mc->fid.fid, 0);
 }
 
 static int mc_ask(struct vrb_mc *mc, struct rdma_cm_id *id)

@@ -19,17 +19,11 @@
 /* Notifications go only to an EQ bound to the domain: other applications would not expect them. */
 static void async_notify(struct vrb_domain *domain, const struct ibv_async_event *event, int port)
 {
-	struct fi_eq_entry entry = {
-		.fid = &domain->fid.fid,
-		.context = domain->fid.fid.context,
-		.data = (uint64_t)event->event_type << 32 | (uint32_t)port,
-	};
-
 	FI_INFO(&vrb_prov, FI_LOG_DOMAIN, "%s: %s, port %d\n",
 		ibv_get_device_name(domain->ctx->device), ibv_event_type_str(event->event_type),
 		port);
-	if (domain->eq)
-		ofi_eq_post(domain->eq, FI_NOTIFY, &entry, sizeof(entry));
+	ofi_eq_report(domain->eq, FI_NOTIFY, &domain->fid.fid,
+		      (uint64_t)event->event_type << 32 | (uint32_t)port);
 }
 
 /*
@@ -67,34 +61,19 @@ static void fatal_all(struct vrb_domain *domain, const void *object, int err)
 static void srq_limit(const struct ibv_async_event *event)
 {
 	struct vrb_srx *srx = event->element.srq->srq_context;
-	struct ofi_eq *eq = vrb_srx_eq(srx);
-	struct fi_eq_entry entry = {
-		.fid = &srx->fid.fid,
-		.context = srx->fid.fid.context,
-		.data = (uint64_t)event->event_type << 32,
-	};
 
-	if (eq)
-		ofi_eq_post(eq, FI_NOTIFY, &entry, sizeof(entry));
+	ofi_eq_report(vrb_srx_eq(srx), FI_NOTIFY, &srx->fid.fid, (uint64_t)event->event_type << 32);
 }
 
 static void srq_failed(struct vrb_domain *domain, const struct ibv_async_event *event)
 {
 	struct vrb_srx *srx = event->element.srq->srq_context;
-	struct ofi_eq *eq = vrb_srx_eq(srx);
-	struct fi_eq_err_entry entry = {
-		.fid = &srx->fid.fid,
-		.context = srx->fid.fid.context,
-		.err = FI_EIO,
-		.prov_errno = -FI_EIO,
-	};
 
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 		"%s: shared receive context %p failed; its endpoints no longer work\n",
 		ibv_get_device_name(domain->ctx->device), (void *)srx);
 	vrb_srq_shut(srx->srq, -FI_EIO);
-	if (eq)
-		ofi_eq_post_err(eq, &entry);
+	ofi_eq_report_err(vrb_srx_eq(srx), &srx->fid.fid, FI_EIO, -FI_EIO);
 	fatal_all(domain, srx, FI_EIO);
 }
 
@@ -120,20 +99,12 @@ static void cq_event(struct vrb_domain *domain, const struct ibv_async_event *ev
 
 void vrb_async_lost(struct vrb_domain *domain)
 {
-	struct fi_eq_err_entry entry = {
-		.fid = &domain->fid.fid,
-		.context = domain->fid.fid.context,
-		.err = FI_ENODEV,
-		.prov_errno = -FI_ENODEV,
-	};
-
 	if (__atomic_exchange_n(&domain->dead, true, __ATOMIC_ACQ_REL))
 		return;
 	FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
 		"%s has failed or is being removed; close what was opened on it\n",
 		ibv_get_device_name(domain->ctx->device));
-	if (domain->eq)
-		ofi_eq_post_err(domain->eq, &entry);
+	ofi_eq_report_err(domain->eq, &domain->fid.fid, FI_ENODEV, -FI_ENODEV);
 	shut_shared(domain);
 	fatal_all(domain, NULL, FI_ENODEV);
 }
