@@ -26,6 +26,16 @@ static bool has(const struct ofi_av_set *set, fi_addr_t addr)
 	return false;
 }
 
+static bool av_has(struct ofi_av *av, fi_addr_t addr)
+{
+	bool known;
+
+	ofi_lock(&av->lock);
+	known = ofi_av_has(av, addr);
+	ofi_unlock(&av->lock);
+	return known;
+}
+
 static int set_append(struct ofi_av_set *set, fi_addr_t addr)
 {
 	size_t room = set->room ? 2 * set->room : 16;
@@ -80,8 +90,8 @@ static int source_get(const char *call, struct fid_av_set *dst_fid, const struct
 	struct ofi_av_set *dst = ofi_av_set(dst_fid);
 	size_t bytes;
 
-	if (!fid || ofi_av_set(fid)->view.av != dst->view.av)
-		return ofi_refuse(dst->view.prov, FI_LOG_AV, -FI_EINVAL, "%s: %s\n", call,
+	if (!fid || ofi_av_set(fid)->av != dst->av)
+		return ofi_refuse(dst->av->prov, FI_LOG_AV, -FI_EINVAL, "%s: %s\n", call,
 				  fid ? "the sets belong to different address vectors"
 				      : "src is NULL");
 	src->ordered = ofi_av_set_members(ofi_av_set(fid), &src->count);
@@ -103,16 +113,24 @@ static bool source_has(const struct source *src, fi_addr_t addr)
 }
 
 /* With `those`, keeps the members that the source has; otherwise those that it does not have. */
-static void av_set_keep(struct ofi_av_set *set, const struct source *src, bool those)
+static int av_set_keep(const char *call, struct fid_av_set *dst, const struct fid_av_set *src,
+		       bool those)
 {
+	struct ofi_av_set *set = ofi_av_set(dst);
+	struct source from;
 	size_t kept = 0;
+	int ret = source_get(call, dst, src, &from);
 
+	if (ret)
+		return ret;
 	ofi_lock(&set->lock);
 	for (size_t i = 0; i < set->count; i++)
-		if (source_has(src, set->member[i]) == those)
+		if (source_has(&from, set->member[i]) == those)
 			set->member[kept++] = set->member[i];
 	set->count = kept;
 	ofi_unlock(&set->lock);
+	source_free(&from);
+	return 0;
 }
 
 /* Adds all missing members or, when out of memory, none. */
@@ -150,26 +168,12 @@ static int set_union(struct fid_av_set *dst, const struct fid_av_set *src)
 
 static int set_intersect(struct fid_av_set *dst, const struct fid_av_set *src)
 {
-	struct source from;
-	int ret = source_get("fi_av_set_intersect", dst, src, &from);
-
-	if (ret)
-		return ret;
-	av_set_keep(ofi_av_set(dst), &from, true);
-	source_free(&from);
-	return 0;
+	return av_set_keep("fi_av_set_intersect", dst, src, true);
 }
 
 static int set_diff(struct fid_av_set *dst, const struct fid_av_set *src)
 {
-	struct source from;
-	int ret = source_get("fi_av_set_diff", dst, src, &from);
-
-	if (ret)
-		return ret;
-	av_set_keep(ofi_av_set(dst), &from, false);
-	source_free(&from);
-	return 0;
+	return av_set_keep("fi_av_set_diff", dst, src, false);
 }
 
 static int set_insert(struct fid_av_set *fid, fi_addr_t addr)
@@ -178,8 +182,8 @@ static int set_insert(struct fid_av_set *fid, fi_addr_t addr)
 	int ret = -FI_EINVAL;
 	bool known;
 
-	if (!set->view.has(set->view.av, addr))
-		return ofi_refuse(set->view.prov, FI_LOG_AV, -FI_EINVAL,
+	if (!av_has(set->av, addr))
+		return ofi_refuse(set->av->prov, FI_LOG_AV, -FI_EINVAL,
 				  "fi_av_set_insert: fi_addr 0x%llx is not in the address vector\n",
 				  (unsigned long long)addr);
 	ofi_lock(&set->lock);
@@ -188,7 +192,7 @@ static int set_insert(struct fid_av_set *fid, fi_addr_t addr)
 		ret = set_append(set, addr);
 	ofi_unlock(&set->lock);
 	if (known)
-		FI_WARN(set->view.prov, FI_LOG_AV,
+		FI_WARN(set->av->prov, FI_LOG_AV,
 			"fi_av_set_insert: fi_addr 0x%llx is in the set already\n",
 			(unsigned long long)addr);
 	return ret;
@@ -204,7 +208,7 @@ static int set_remove(struct fid_av_set *fid, fi_addr_t addr)
 		;
 	if (i == set->count) {
 		ofi_unlock(&set->lock);
-		return ofi_refuse(set->view.prov, FI_LOG_AV, -FI_EINVAL,
+		return ofi_refuse(set->av->prov, FI_LOG_AV, -FI_EINVAL,
 				  "fi_av_set_remove: fi_addr 0x%llx is not in the set\n",
 				  (unsigned long long)addr);
 	}
@@ -229,14 +233,14 @@ static int set_addr(struct fid_av_set *fid, fi_addr_t *coll_addr)
 	struct ofi_av_set *set = ofi_av_set(fid);
 
 	if (!coll_addr)
-		return ofi_refuse_null(set->view.prov, FI_LOG_AV, "fi_av_set_addr", "coll_addr");
+		return ofi_refuse_null(set->av->prov, FI_LOG_AV, "fi_av_set_addr", "coll_addr");
 	*coll_addr = addr_of(set);
 	return 0;
 }
 
 static void set_free(struct ofi_av_set *set)
 {
-	ofi_ref_put(set->view.ref);
+	ofi_ref_put(&set->av->ref);
 	free(set->member);
 	free(set);
 }
@@ -309,9 +313,8 @@ static int av_set_check_attr(const struct fi_provider *prov, const struct fi_av_
 /* Fills the set with the addresses that exist. */
 static int set_fill(struct ofi_av_set *set, const struct fi_av_set_attr *attr)
 {
-	const struct ofi_av_view *view = &set->view;
 	bool all = attr->flags & FI_UNIVERSE;
-	fi_addr_t limit = view->limit(view->av), addr = all ? 0 : attr->start_addr;
+	fi_addr_t limit = ofi_av_limit(set->av), addr = all ? 0 : attr->start_addr;
 	uint64_t stride = all ? 1 : attr->stride;
 	int ret = 0;
 
@@ -320,7 +323,7 @@ static int set_fill(struct ofi_av_set *set, const struct fi_av_set_attr *attr)
 	if (!all && attr->end_addr < limit)
 		limit = attr->end_addr + 1;
 	for (; addr < limit && !ret; addr += stride) {
-		if (view->has(view->av, addr))
+		if (av_has(set->av, addr))
 			ret = set_append(set, addr);
 		if (stride >= limit - addr)
 			break;
@@ -328,19 +331,19 @@ static int set_fill(struct ofi_av_set *set, const struct fi_av_set_attr *attr)
 	return ret;
 }
 
-int ofi_av_set_open(const struct ofi_av_view *view, const struct fi_av_set_attr *attr,
-		    struct fid_av_set **fid, void *context)
+int ofi_av_set_open(struct fid_av *av, struct fi_av_set_attr *attr, struct fid_av_set **fid,
+		    void *context)
 {
 	struct ofi_av_set *set;
-	int ret = av_set_check_attr(view->prov, attr);
+	int ret = fid ? av_set_check_attr(ofi_av(av)->prov, attr) : -FI_EINVAL;
 
 	if (ret)
 		return ret;
 	set = calloc(1, sizeof(*set));
 	if (!set)
 		return -FI_ENOMEM;
-	set->view = *view;
-	ofi_ref_get(view->ref);
+	set->av = ofi_av(av);
+	ofi_ref_get(&set->av->ref);
 	set->fid.fid.fclass = FI_CLASS_AV_SET;
 	set->fid.fid.context = context;
 	set->fid.fid.ops = ofi_ops(&set_fid_ops);
@@ -356,35 +359,4 @@ int ofi_av_set_open(const struct ofi_av_view *view, const struct fi_av_set_attr 
 	}
 	*fid = &set->fid;
 	return 0;
-}
-
-static bool av_has(void *arg, fi_addr_t addr)
-{
-	struct ofi_av *av = arg;
-	bool has;
-
-	ofi_lock(&av->lock);
-	has = ofi_av_has(av, addr);
-	ofi_unlock(&av->lock);
-	return has;
-}
-
-static fi_addr_t av_limit(void *arg)
-{
-	return ofi_av_limit(arg);
-}
-
-int ofi_av_set_of(struct fid_av *fid, struct fi_av_set_attr *attr, struct fid_av_set **set,
-		  void *context)
-{
-	struct ofi_av *av = ofi_av(fid);
-	const struct ofi_av_view view = {
-		.prov = av->prov,
-		.av = av,
-		.ref = &av->ref,
-		.has = av_has,
-		.limit = av_limit,
-	};
-
-	return set ? ofi_av_set_open(&view, attr, set, context) : -FI_EINVAL;
 }

@@ -5,24 +5,14 @@
 
 #include <stdbool.h>
 #include <rdma/fi_collective.h>
-#include <rdma/providers/fi_prov.h>
 #include "src/ds/lock.h"
-#include "ref.h"
+#include "av.h"
 
 #define OFI_AV_SET_KEY_MAX 64 /* maximum length of a communication key in bytes */
 
-/* What a set needs from its address vector, whose addresses are indices. */
-struct ofi_av_view {
-	const struct fi_provider *prov;
-	void *av;
-	struct ofi_ref *ref; /* the AV's references; the set holds one */
-	bool (*has)(void *av, fi_addr_t addr);
-	fi_addr_t (*limit)(void *av); /* all addresses are below the result */
-};
-
 struct ofi_av_set {
 	struct fid_av_set fid;
-	struct ofi_av_view view;
+	struct ofi_av *av;    /* the set holds a reference */
 	struct ofi_lock lock; /* guards the members */
 	fi_addr_t *member;
 	size_t count, room;
@@ -36,15 +26,11 @@ static inline struct ofi_av_set *ofi_av_set(const struct fid_av_set *fid)
 }
 
 /* Implements fi_av_set. */
-int ofi_av_set_open(const struct ofi_av_view *view, const struct fi_av_set_attr *attr,
-		    struct fid_av_set **set, void *context);
+int ofi_av_set_open(struct fid_av *av, struct fi_av_set_attr *attr, struct fid_av_set **set,
+		    void *context);
 /* Returns a copy of the members, to be freed by the caller; NULL when out of memory. */
 fi_addr_t *ofi_av_set_members(struct ofi_av_set *set, size_t *count);
 /* Returns true if fi_av_set_addr of this set returned the address. */
 bool ofi_av_set_owns(const struct ofi_av_set *set, fi_addr_t coll_addr);
-
-/* fi_av_set for a given address vector. */
-int ofi_av_set_of(struct fid_av *av, struct fi_av_set_attr *attr, struct fid_av_set **set,
-		  void *context);
 
 #endif

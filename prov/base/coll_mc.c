@@ -121,7 +121,7 @@ static int coll_mc_check(struct ofi_coll_owner *owner, const struct fi_collectiv
 		return coll_mc_refuse(owner, -FI_EBADFLAGS, "flags must be 0");
 	if (!owner->eq)
 		return coll_mc_refuse(owner, -FI_ENOEQ, "no event queue is bound to the endpoint");
-	if (ofi_av_set(addr->set)->view.av != owner->av)
+	if (ofi_av_set(addr->set)->av != owner->av)
 		return coll_mc_refuse(owner, -FI_EINVAL,
 				      "the AV set is not of the endpoint's address vector");
 	if (!known_addr(owner, addr))

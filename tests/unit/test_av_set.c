@@ -9,7 +9,7 @@
 #define LIMIT 40 /* addresses; every fifth is not in use */
 
 static struct fi_provider prov = { .name = "test" };
-static struct ofi_ref ref;
+static struct ofi_av av = { .prov = &prov }, other_av = { .prov = &prov };
 static int fail_after = -1;
 
 void *__real_malloc(size_t size);
@@ -39,22 +39,20 @@ void *__wrap_realloc(void *old, size_t size)
 	return may_allocate() ? __real_realloc(old, size) : NULL;
 }
 
-static bool av_has(void *av, fi_addr_t addr)
+bool __wrap_ofi_av_has(const struct ofi_av *vector, fi_addr_t addr);
+fi_addr_t __wrap_ofi_av_limit(const struct ofi_av *vector);
+
+bool __wrap_ofi_av_has(const struct ofi_av *vector, fi_addr_t addr)
 {
-	(void)av;
+	(void)vector;
 	return addr < LIMIT && addr % 5 != 4;
 }
 
-static fi_addr_t av_limit(void *av)
+fi_addr_t __wrap_ofi_av_limit(const struct ofi_av *vector)
 {
-	(void)av;
+	(void)vector;
 	return LIMIT;
 }
-
-static int other_av;
-static struct ofi_av_view view = {
-	.prov = &prov, .av = &ref, .ref = &ref, .has = av_has, .limit = av_limit
-};
 
 static struct fi_av_set_attr range(fi_addr_t start, fi_addr_t end, uint64_t stride, size_t count)
 {
@@ -70,7 +68,7 @@ static struct fi_av_set_attr nothing(void)
 
 static int try_open(struct fi_av_set_attr attr, struct fid_av_set **set)
 {
-	return ofi_av_set_open(&view, &attr, set, &other_av);
+	return ofi_av_set_open(&av.fid, &attr, set, &other_av);
 }
 
 static struct fid_av_set *open_set(struct fi_av_set_attr attr)
@@ -107,7 +105,7 @@ static void ranges(void **state)
 	(void)state;
 	set = open_set(range(1, 9, 1, 9));
 	expect(set, 7, (fi_addr_t[]){ 1, 2, 3, 5, 6, 7, 8 });
-	assert_int_equal(ref.children, 1);
+	assert_int_equal(av.ref.children, 1);
 	close_set(set);
 	set = open_set(range(3, 12, 3, 0));
 	expect(set, 3, (fi_addr_t[]){ 3, 6, 12 });
@@ -122,7 +120,7 @@ static void ranges(void **state)
 	set = open_set(all);
 	assert_int_equal(ofi_av_set(set)->count, LIMIT / 5 * 4);
 	close_set(set);
-	assert_int_equal(ref.children, 0);
+	assert_int_equal(av.ref.children, 0);
 }
 
 static void bad_attributes(void **state)
@@ -132,7 +130,7 @@ static void bad_attributes(void **state)
 	uint8_t key[65] = { 1, 2, 3 };
 
 	(void)state;
-	assert_int_equal(ofi_av_set_open(&view, NULL, &set, NULL), -FI_EINVAL);
+	assert_int_equal(ofi_av_set_open(&av.fid, NULL, &set, NULL), -FI_EINVAL);
 	assert_int_equal(try_open(range(2, 1, 1, 0), &set), -FI_EINVAL);
 	assert_int_equal(try_open(range(1, 2, 0, 0), &set), -FI_EINVAL);
 	assert_int_equal(try_open(range(1, FI_ADDR_NOTAVAIL, 1, 0), &set), -FI_EINVAL);
@@ -160,7 +158,7 @@ static void bad_attributes(void **state)
 	assert_int_equal(ofi_av_set(set)->key_len, 3);
 	assert_memory_equal(ofi_av_set(set)->key, key, 3);
 	close_set(set);
-	assert_int_equal(ref.children, 0);
+	assert_int_equal(av.ref.children, 0);
 }
 
 static void members(void **state)
@@ -228,7 +226,7 @@ static void algebra(void **state)
 			fi_addr_t addr = (fi_addr_t)(rand() % LIMIT);
 			struct fid_av_set *set = rand() % 2 ? a : b;
 			struct ofi_av_set *base = ofi_av_set(set);
-			bool known = !av_has(NULL, addr);
+			bool known = !__wrap_ofi_av_has(NULL, addr);
 
 			for (size_t j = 0; j < base->count; j++)
 				known |= base->member[j] == addr;
@@ -254,9 +252,7 @@ static void sets_of_different_vectors(void **state)
 	struct fi_av_set_attr attr = nothing();
 
 	(void)state;
-	view.av = &other_av;
-	assert_int_equal(ofi_av_set_open(&view, &attr, &b, NULL), 0);
-	view.av = &ref;
+	assert_int_equal(ofi_av_set_open(&other_av.fid, &attr, &b, NULL), 0);
 	assert_int_equal(fi_av_set_union(a, b), -FI_EINVAL);
 	assert_int_equal(fi_av_set_intersect(a, b), -FI_EINVAL);
 	assert_int_equal(fi_av_set_diff(a, b), -FI_EINVAL);
@@ -287,7 +283,7 @@ static void out_of_memory(void **state)
 	fail_after = -1;
 	close_set(a);
 	close_set(b);
-	assert_int_equal(ref.children, 0);
+	assert_int_equal(av.ref.children, 0);
 }
 
 int main(void)
