@@ -398,12 +398,11 @@ static int cntr_close(struct fid *fid)
 
 	if (ofi_ref_inherited(cntr->parent))
 		return 0;
-	if (ret) {
-		FI_WARN(cntr->prov, FI_LOG_CNTR,
+	if (ret)
+		return ofi_refuse(
+			cntr->prov, FI_LOG_CNTR, ret,
 			"fi_close: counter %p is still bound, or deferred work uses it; close its endpoints or cancel the work first\n",
 			(void *)cntr);
-		return ret;
-	}
 	drop_watches(cntr);
 	ofi_ref_put(cntr->parent);
 	cntr_free(cntr);

@@ -6,6 +6,7 @@
 #include "av_set.h"
 #include "coll_mc.h"
 #include "ops.h"
+#include "refuse.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 
@@ -94,8 +95,7 @@ void ofi_coll_mc_formed(const struct ofi_coll_done *done)
 
 static int coll_mc_refuse(const struct ofi_coll_owner *owner, int err, const char *why)
 {
-	FI_WARN(owner->prov, FI_LOG_EP_CTRL, "fi_join_collective: %s\n", why);
-	return err;
+	return ofi_refuse(owner->prov, FI_LOG_EP_CTRL, err, "fi_join_collective: %s\n", why);
 }
 
 /* coll_addr only tells where the members come from; they are always those of the set. */

@@ -10,6 +10,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "loop.h"
+#include "refuse.h"
 #include "wait.h"
 #include "src/ds/bias.h"
 
@@ -126,11 +127,9 @@ static int loop_start(struct ofi_loop *loop)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(&loop->thread, NULL, loop_thread, loop);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (err) {
-		FI_WARN(loop->prov, FI_LOG_FABRIC, "pthread_create of the event thread: %s\n",
-			fi_strerror(err));
-		return -err;
-	}
+	if (err)
+		return ofi_refuse(loop->prov, FI_LOG_FABRIC, -err,
+				  "pthread_create of the event thread: %s\n", fi_strerror(err));
 	loop->pid = getpid();
 	return 0;
 }

@@ -12,7 +12,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 
-/* Refuses a call with an error that the programmer must fix; logged at level warn. */
+/* Fails a call with an error that somebody must fix; logged at level warn. */
 #define ofi_refuse(prov, subsys, err, ...) \
 	ofi_refused(prov, FI_LOG_WARN, subsys, __func__, __LINE__, err, __VA_ARGS__)
 /* Answers a query with no; logged at level info, because programs probe. */

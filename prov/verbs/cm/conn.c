@@ -109,12 +109,11 @@ static int take_request(struct vrb_ep *ep, const struct fi_info *info)
 	 */
 	vrb_fsm_step(ep, VRB_STEP_TAKE, NULL);
 	ret = vrb_req_take(&ep->domain->fabric->cm, info->handle, &conn->owner, &conn->id, &req);
-	if (ret) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	if (ret)
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, ret,
 			"fi_endpoint: info->handle %p is neither a pending connection request nor a passive endpoint\n",
 			(void *)info->handle);
-		return ret;
-	}
 	conn->responder_resources = req.responder_resources;
 	conn->initiator_depth = req.initiator_depth;
 	vrb_cm_copy_addr(&conn->local, rdma_get_local_addr(conn->id));

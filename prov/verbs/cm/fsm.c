@@ -103,10 +103,9 @@ static int cm_failed(struct vrb_ep *ep, const char *call)
 	int ret = vrb_errno(vrb_err_cause(errno));
 	char text[OFI_ADDR_STRLEN];
 
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s, peer %s: %s%s\n", call,
-		ofi_addr_str((struct sockaddr *)&ep->conn.peer, text, sizeof(text)),
-		fi_strerror(-ret), vrb_remedy(-ret));
-	return ret;
+	return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, ret, "%s, peer %s: %s%s\n", call,
+			  ofi_addr_str((struct sockaddr *)&ep->conn.peer, text, sizeof(text)),
+			  fi_strerror(-ret), vrb_remedy(-ret));
 }
 
 /*
@@ -475,9 +474,8 @@ static const struct cell table[VRB_CONN_STATES][VRB_STEPS] = {
 
 static int fsm_refuse(struct vrb_ep *ep, enum vrb_step step, int err)
 {
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s: endpoint %p is %s\n", step_names[step], (void *)ep,
-		state_names[ep->conn.state]);
-	return -err;
+	return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -err, "%s: endpoint %p is %s\n",
+			  step_names[step], (void *)ep, state_names[ep->conn.state]);
 }
 
 static void fsm_enter(struct vrb_ep *ep, enum vrb_conn_state state, enum vrb_step cause)

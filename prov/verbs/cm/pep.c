@@ -285,10 +285,9 @@ static int listen_locked(struct vrb_pep *pep)
 	}
 	ret = vrb_errno(errno);
 	pep->listening = false;
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_listen: rdma_listen on %s: %s%s\n",
-		ofi_addr_str((struct sockaddr *)&pep->local, text, sizeof(text)), fi_strerror(-ret),
-		vrb_remedy(-ret));
-	return ret;
+	return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, ret, "fi_listen: rdma_listen on %s: %s%s\n",
+			  ofi_addr_str((struct sockaddr *)&pep->local, text, sizeof(text)),
+			  fi_strerror(-ret), vrb_remedy(-ret));
 }
 
 static int pep_listen(struct fid_pep *fid)

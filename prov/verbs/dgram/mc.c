@@ -75,8 +75,8 @@ static int group_in(const struct vrb_dgram *ep, const void *addr, struct sockadd
 
 static int mc_refuse(const struct vrb_dgram *ep, const char *why, int ret)
 {
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_join: endpoint %p: %s\n", (const void *)ep, why);
-	return ret;
+	return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, ret, "fi_join: endpoint %p: %s\n",
+			  (const void *)ep, why);
 }
 
 static int check_flags(const struct vrb_dgram *ep, uint64_t flags)

@@ -11,6 +11,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "device.h"
+#include "prov/base/refuse.h"
 #include "gid.h"
 #include "inline.h"
 #include "netdev.h"
@@ -300,9 +301,8 @@ static int none_found(int err)
 	err = vrb_err_cause(err);
 	if (err != ENOMEM && err != EMFILE && err != ENFILE)
 		return 0;
-	FI_WARN(&vrb_prov, FI_LOG_FABRIC, "fi_getinfo: looking for devices: %s%s\n", strerror(err),
-		vrb_remedy(err));
-	return -err;
+	return ofi_refuse(&vrb_prov, FI_LOG_FABRIC, -err, "fi_getinfo: looking for devices: %s%s\n",
+			  strerror(err), vrb_remedy(err));
 }
 
 int vrb_snapshot_take(struct vrb_snapshot *snapshot)

@@ -87,12 +87,11 @@ static int fabric_close(struct fid *fid)
 
 	if (ofi_ref_inherited(&fabric->ref))
 		return 0;
-	if (ret) {
-		FI_WARN(&vrb_prov, FI_LOG_FABRIC,
+	if (ret)
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_FABRIC, ret,
 			"fi_close: fabric %p has open domains, passive endpoints or event queues\n",
 			(void *)fabric);
-		return ret;
-	}
 	vrb_cm_fini(&fabric->cm);
 	ofi_loop_fini(&fabric->loop);
 	fabric_free(fabric);

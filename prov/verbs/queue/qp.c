@@ -121,11 +121,11 @@ static int create_failed(struct vrb_ep *ep, const struct ibv_qp_cap *cap)
 {
 	int ret = qp_failed(ep, "fi_enable:", "ibv_create_qp", errno);
 
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	return ofi_refuse(
+		&vrb_prov, FI_LOG_EP_CTRL, ret,
 		"fi_enable: asked for tx_attr size %u, iov_limit %u, inject_size %zu, rx_attr size %u, iov_limit %u; lower those above the defaults\n",
 		cap->max_send_wr, cap->max_send_sge, ep->inject_size, cap->max_recv_wr,
 		cap->max_recv_sge);
-	return ret;
 }
 
 int vrb_qp_create(struct vrb_ep *ep)
