@@ -18,6 +18,7 @@
 #include "export.h"
 #include "fid.h"
 #include "filter.h"
+#include "src/ds/clock.h"
 #include "src/ds/suggest.h"
 #include <rdma/fi_errno.h>
 #include <rdma/fi_ext.h>
@@ -226,14 +227,6 @@ OFI_EXPORT int fi_log_enabled(const struct fi_provider *prov, enum fi_log_level 
 	return (int)level <= config.level && subsys_passes(subsys) && prov_passes(prov);
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 OFI_EXPORT int fi_log_ready(const struct fi_provider *prov, enum fi_log_level level,
 			    enum fi_log_subsys subsys, uint64_t *showtime)
 {
@@ -245,7 +238,7 @@ OFI_EXPORT int fi_log_ready(const struct fi_provider *prov, enum fi_log_level le
 				       prov_passes(prov) ? 0 : FI_LOG_PROV_FILTERED, showtime);
 	if (!fi_log_enabled(prov, level, subsys))
 		return 0;
-	now = now_ms();
+	now = ofi_now_ms();
 	next = __atomic_load_n(showtime, __ATOMIC_RELAXED);
 	if (now < next)
 		return 0;

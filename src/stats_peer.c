@@ -4,10 +4,10 @@
  * process: values that could lead out of the mapping are never trusted.
  */
 #include "stats_peer.h"
+#include "src/ds/clock.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <ofi/addr.h>
 #include <rdma/fi_errno.h>
 
@@ -179,11 +179,8 @@ static void list_fields(const struct reading *now, struct fi_stats_peer *peer)
 
 static uint64_t age_of(uint64_t since)
 {
-	struct timespec time;
-	uint64_t now;
+	uint64_t now = ofi_now_ms();
 
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	now = (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000;
 	return now > since ? now - since : 0;
 }
 

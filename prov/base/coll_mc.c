@@ -2,7 +2,6 @@
 /* Joining collective groups. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "av_set.h"
 #include "coll_mc.h"
 #include "ops.h"
@@ -32,26 +31,18 @@ static bool coll_mc_leave(struct mc *mc, bool sever)
 	return left;
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /*
  * Members that were told to read a large message get some time to do so. After that their
  * connection ends, because nobody may read memory that has been returned to the application.
  */
 static void leave_in_time(struct mc *mc)
 {
-	uint64_t end = now_ms() + PATIENCE_MS;
+	uint64_t end = ofi_now_ms() + PATIENCE_MS;
 	bool late = false;
 
 	while (!coll_mc_leave(mc, late)) {
 		mc->owner->progress(mc->owner->arg);
-		late = now_ms() >= end;
+		late = ofi_now_ms() >= end;
 		if (late)
 			end += PATIENCE_MS;
 	}

@@ -18,14 +18,6 @@
 #include "wait.h"
 #include "refuse.h"
 
-uint64_t ofi_now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 int ofi_wait_left(uint64_t start, int timeout)
 {
 	uint64_t spent;

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <rdma/fi_eq.h>
 #include <rdma/providers/fi_prov.h>
+#include "src/ds/clock.h"
 #include "src/ds/lock.h"
 
 struct ofi_bell;
@@ -86,6 +87,5 @@ int ofi_wait_control(const struct fi_provider *prov, struct ofi_wait *wait, int 
  * timeouts stay negative.
  */
 int ofi_wait_left(uint64_t start, int timeout);
-uint64_t ofi_now_ms(void);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The expensive side of struct ofi_bias: a barrier in every thread of the process, then waiting. */
 #include "bias.h"
+#include "clock.h"
 
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -36,14 +37,6 @@ uint64_t ofi_bias_cost(void)
 	return __atomic_load_n(&bias_cost, __ATOMIC_RELAXED);
 }
 
-static uint64_t bias_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 static void bias_nap(long ns)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
@@ -59,11 +52,11 @@ static void bias_nap(long ns)
  */
 static void bias_settle(void)
 {
-	uint64_t start = bias_now(), cost;
+	uint64_t start = ofi_now_ms(), cost;
 
 	if (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
 		bias_nap(BIAS_SETTLE_NS);
-	cost = bias_now() - start;
+	cost = ofi_now_ms() - start;
 	__atomic_store_n(&bias_cost, cost < BIAS_COST_MAX ? cost : BIAS_COST_MAX, __ATOMIC_RELAXED);
 }
 

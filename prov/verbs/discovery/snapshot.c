@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
 #include "snapshot.h"
+#include "src/ds/clock.h"
 #include "watch.h"
 
 enum { GOOD_MS = 500 }; /* lifetime, because of what a watch does not detect */
@@ -46,7 +47,7 @@ static void snapshot_drop(struct shared *shared)
 
 static bool is_good(void)
 {
-	return last && vrb_watch_now_ms() - last->taken < GOOD_MS &&
+	return last && ofi_now_ms() - last->taken < GOOD_MS &&
 	       vrb_watch_same(&watch, &last->snapshot);
 }
 
@@ -61,7 +62,7 @@ static int snapshot_take(struct shared **shared)
 	if (!new)
 		return -FI_ENOMEM;
 	vrb_watch_begin(&watch);
-	new->taken = vrb_watch_now_ms();
+	new->taken = ofi_now_ms();
 	ret = vrb_snapshot_take(&new->snapshot);
 	if (ret) {
 		free(new);

@@ -12,19 +12,11 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
+#include "src/ds/clock.h"
 #include "watch.h"
 
 enum { SETTLE_MS = 1000, LIST_BYTES = 4096, MESSAGES_AT_ONCE = 1000 };
-
-uint64_t vrb_watch_now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 static bool take_fd(struct vrb_watch_fd *watched, int fd)
 {
@@ -169,7 +161,7 @@ void vrb_watch_begin(struct vrb_watch *watch)
 		watch->pid = getpid();
 		take_fd(&watch->link, open_link());
 	} else if (link_news(watch)) {
-		watch->unsettled_until = vrb_watch_now_ms() + SETTLE_MS;
+		watch->unsettled_until = ofi_now_ms() + SETTLE_MS;
 	}
 }
 
@@ -227,7 +219,7 @@ bool vrb_watch_keep(struct vrb_watch *watch, const struct vrb_snapshot *snapshot
 
 bool vrb_watch_same(struct vrb_watch *watch, const struct vrb_snapshot *snapshot)
 {
-	uint64_t now = vrb_watch_now_ms();
+	uint64_t now = ofi_now_ms();
 
 	if (watch->pid != getpid() || !is_ours(&watch->link))
 		return false;

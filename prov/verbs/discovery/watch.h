@@ -55,7 +55,4 @@ bool vrb_watch_keep(struct vrb_watch *watch, const struct vrb_snapshot *snapshot
 bool vrb_watch_same(struct vrb_watch *watch, const struct vrb_snapshot *snapshot);
 void vrb_watch_end(struct vrb_watch *watch);
 
-/* Returns the monotonic time. */
-uint64_t vrb_watch_now_ms(void);
-
 #endif
