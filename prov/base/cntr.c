@@ -47,15 +47,6 @@ static struct ofi_cntr_source *cntr_find(struct ofi_cntr *cntr, const void *obje
 	return source;
 }
 
-static int watch_fd(int epfd, int fd)
-{
-	struct epoll_event event = { .events = EPOLLIN };
-
-	if (epfd < 0 || fd < 0)
-		return 0;
-	return epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
-}
-
 static int add_source(struct ofi_cntr *cntr, const struct ofi_cntr_source_ops *ops, void *object,
 		      int fd)
 {
@@ -65,7 +56,7 @@ static int add_source(struct ofi_cntr *cntr, const struct ofi_cntr_source_ops *o
 	if (!source)
 		return -FI_ENOMEM;
 	*source = (struct ofi_cntr_source){ .ops = ops, .object = object, .fd = fd, .count = 1 };
-	ret = watch_fd(cntr->sources_fd, fd);
+	ret = ofi_wait_watch(cntr->sources_fd, fd);
 	if (ret) {
 		free(source);
 		return ret;
@@ -243,8 +234,9 @@ static uint64_t errors_of(const struct ofi_cntr *cntr)
 	return __atomic_load_n(&cntr->errors, __ATOMIC_SEQ_CST);
 }
 
-int ofi_cntr_trywait(struct ofi_cntr *cntr)
+int ofi_cntr_trywait(struct fid *fid)
 {
+	struct ofi_cntr *cntr = (struct ofi_cntr *)fid;
 	uint64_t value, errors;
 	int ret;
 
@@ -453,11 +445,6 @@ static int cntr_check_attr(const struct fi_provider *prov, const struct fi_cntr_
 	return 0;
 }
 
-static int try_fid(struct fid *fid)
-{
-	return ofi_cntr_trywait((struct ofi_cntr *)fid);
-}
-
 static int open_wait(struct ofi_cntr *cntr, const struct fi_cntr_attr *attr,
 		     const struct ofi_ref *fabric)
 {
@@ -469,15 +456,14 @@ static int open_wait(struct ofi_cntr *cntr, const struct fi_cntr_attr *attr,
 		return ret ? ret : own;
 	cntr->epfd = epoll_create1(EPOLL_CLOEXEC);
 	cntr->sources_fd = epoll_create1(EPOLL_CLOEXEC);
-	ret = cntr->epfd < 0 || cntr->sources_fd < 0 ? -errno : watch_fd(cntr->epfd, cntr->wait.fd);
+	ret = cntr->epfd < 0 || cntr->sources_fd < 0 ? -errno
+						     : ofi_wait_watch(cntr->epfd, cntr->wait.fd);
 	if (!ret)
-		ret = watch_fd(cntr->epfd, cntr->sources_fd);
+		ret = ofi_wait_watch(cntr->epfd, cntr->sources_fd);
 	if (ret || attr->wait_obj != FI_WAIT_SET)
 		return ret;
-	cntr->member.fid = &cntr->fid.fid;
-	cntr->member.fd = cntr->epfd;
-	cntr->member.trywait = try_fid;
-	return ofi_waitset_join(attr->wait_set, fabric, &cntr->member);
+	return ofi_waitset_join(attr->wait_set, fabric, &cntr->member, &cntr->fid.fid, cntr->epfd,
+				ofi_cntr_trywait);
 }
 
 int ofi_cntr_open(const struct fi_provider *prov, struct ofi_ref *parent,

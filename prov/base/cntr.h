@@ -117,7 +117,7 @@ void ofi_cntr_progress(struct ofi_cntr *cntr);
  * Returns -FI_SUCCESS if the caller may sleep on the wait object, -FI_EAGAIN if it should read the
  * counter again.
  */
-int ofi_cntr_trywait(struct ofi_cntr *cntr);
+int ofi_cntr_trywait(struct fid *fid);
 /*
  * Wakes the sleepers after the counter has changed. May be called from any thread with any lock of
  * a source held.

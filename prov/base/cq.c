@@ -83,11 +83,7 @@ int ofi_cq_check_attr(const struct fi_provider *prov, const struct fi_cq_attr *a
 
 int ofi_cq_watch(struct ofi_cq *cq, int fd)
 {
-	struct epoll_event event = { .events = EPOLLIN };
-
-	if (cq->slow->epfd < 0 || fd < 0)
-		return 0;
-	return epoll_ctl(cq->slow->epfd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+	return ofi_wait_watch(cq->slow->epfd, fd);
 }
 
 void ofi_cq_unwatch(struct ofi_cq *cq, int fd)
@@ -123,23 +119,15 @@ void ofi_cq_fini(struct ofi_cq *cq)
 	free(cq->slow->peer);
 }
 
-static int try_fid(struct fid *fid)
-{
-	return ofi_cq_trywait((struct ofi_cq *)fid);
-}
-
 int ofi_cq_join(struct ofi_cq *cq, const struct fi_provider *prov, const struct ofi_ref *fabric,
 		const struct fi_cq_attr *attr)
 {
-	struct ofi_waitset_member *member = &cq->slow->member;
 	int ret;
 
 	if (cq->slow->wait.obj != FI_WAIT_SET)
 		return 0;
-	member->fid = &cq->fid.fid;
-	member->fd = cq->slow->epfd;
-	member->trywait = try_fid;
-	ret = ofi_waitset_join(attr->wait_set, fabric, member);
+	ret = ofi_waitset_join(attr->wait_set, fabric, &cq->slow->member, &cq->fid.fid,
+			       cq->slow->epfd, ofi_cq_trywait);
 	if (ret)
 		FI_WARN(prov, FI_LOG_CQ,
 			"fi_cq_open: wait_set %p: %s; it must be a wait set of the domain's fabric\n",
@@ -156,8 +144,10 @@ struct ofi_cq *ofi_cq_of(struct fid *fid, const struct ofi_ref *domain)
 	return !domain || cq->slow->parent == domain ? cq : NULL;
 }
 
-int ofi_cq_trywait(struct ofi_cq *cq)
+int ofi_cq_trywait(struct fid *fid)
 {
+	struct ofi_cq *cq = (struct ofi_cq *)fid;
+
 	return ofi_cq_can_wait(cq) ? cq->slow->ops->trywait(cq) : -FI_EINVAL;
 }
 

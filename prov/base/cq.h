@@ -77,7 +77,7 @@ void ofi_cq_unwatch(struct ofi_cq *cq, int fd);
  * domain.
  */
 struct ofi_cq *ofi_cq_of(struct fid *fid, const struct ofi_ref *domain);
-int ofi_cq_trywait(struct ofi_cq *cq);
+int ofi_cq_trywait(struct fid *fid);
 /* For ops tables. */
 ssize_t ofi_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint64_t flags);
 ssize_t ofi_cq_sread(struct fid_cq *cq, void *buf, size_t count, const void *cond, int timeout);

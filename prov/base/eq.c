@@ -157,8 +157,9 @@ void ofi_eq_forget(struct ofi_eq *eq, const struct fid *fid)
 	}
 }
 
-int ofi_eq_trywait(struct ofi_eq *eq)
+int ofi_eq_trywait(struct fid *fid)
 {
+	struct ofi_eq *eq = (struct ofi_eq *)fid;
 	int ret = 0;
 
 	ofi_lock(&eq->lock);
@@ -529,21 +530,14 @@ static int eq_check_attr(const struct fi_provider *prov, const struct fi_eq_attr
 	return 0;
 }
 
-static int try_fid(struct fid *fid)
-{
-	return ofi_eq_trywait((struct ofi_eq *)fid);
-}
-
 static int open_wait(struct ofi_eq *eq, const struct fi_eq_attr *attr)
 {
 	int ret = ofi_wait_init(&eq->wait, attr ? attr->wait_obj : FI_WAIT_NONE);
 
 	if (ret || eq->wait.obj != FI_WAIT_SET)
 		return ret;
-	eq->member.fid = &eq->fid.fid;
-	eq->member.fd = eq->wait.fd;
-	eq->member.trywait = try_fid;
-	return ofi_waitset_join(attr->wait_set, eq->parent, &eq->member);
+	return ofi_waitset_join(attr->wait_set, eq->parent, &eq->member, &eq->fid.fid, eq->wait.fd,
+				ofi_eq_trywait);
 }
 
 int ofi_eq_open(const struct fi_provider *prov, uint32_t api_version, struct ofi_ref *parent,

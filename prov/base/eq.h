@@ -88,6 +88,6 @@ void ofi_eq_forget(struct ofi_eq *eq, const struct fid *fid);
 /*
  * Returns -FI_SUCCESS if the caller may sleep on the wait object, -FI_EAGAIN if an event is queued.
  */
-int ofi_eq_trywait(struct ofi_eq *eq);
+int ofi_eq_trywait(struct fid *fid);
 
 #endif

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <stdint.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -245,6 +246,15 @@ static int get_wait(struct ofi_wait *wait, void *arg)
 	default:
 		return -FI_ENODATA;
 	}
+}
+
+int ofi_wait_watch(int epfd, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	if (epfd < 0 || fd < 0)
+		return 0;
+	return epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
 int ofi_wait_control(const struct fi_provider *prov, struct ofi_wait *wait, int command, void *arg)

@@ -80,6 +80,8 @@ void ofi_sleeper_leave(struct ofi_sleeper *sleeper, struct ofi_wait *wait);
  * -FI_EINTR. With FI_WAIT_YIELD, yields the processor once and returns 0 while time is left.
  */
 int ofi_wait_sleep(struct ofi_wait *wait, int timeout);
+/* Makes epfd readable while fd is, if both exist. Returns 0 or -FI_E*. */
+int ofi_wait_watch(int epfd, int fd);
 /* Implements FI_GETWAIT and FI_GETWAITOBJ. */
 int ofi_wait_control(const struct fi_provider *prov, struct ofi_wait *wait, int command, void *arg);
 /*

@@ -12,17 +12,20 @@
 #include "waitset.h"
 #include "refuse.h"
 
-int ofi_waitset_join(struct fid_wait *fid, const struct ofi_ref *fabric,
-		     struct ofi_waitset_member *member)
+int ofi_waitset_join(struct fid_wait *wait, const struct ofi_ref *fabric,
+		     struct ofi_waitset_member *member, struct fid *fid, int fd,
+		     ofi_trywait_fn *trywait)
 {
-	struct ofi_waitset *set = (struct ofi_waitset *)fid;
-	struct epoll_event event = { .events = EPOLLIN };
+	struct ofi_waitset *set = (struct ofi_waitset *)wait;
+	int ret;
 
-	if (!fid || fid->fid.fclass != FI_CLASS_WAIT || set->parent != fabric)
+	if (!wait || wait->fid.fclass != FI_CLASS_WAIT || set->parent != fabric)
 		return -FI_EINVAL;
-	if (epoll_ctl(set->wait.fd, EPOLL_CTL_ADD, member->fd, &event))
-		return -errno;
-	member->set = set;
+	ret = ofi_wait_watch(set->wait.fd, fd);
+	if (ret)
+		return ret;
+	*member =
+		(struct ofi_waitset_member){ .set = set, .fid = fid, .fd = fd, .trywait = trywait };
 	ofi_lock(&set->lock);
 	LIST_INSERT_HEAD(&set->members, member, link);
 	ofi_unlock(&set->lock);

@@ -14,13 +14,15 @@
 
 struct ofi_waitset;
 
+/* Like fi_trywait. Called from any thread with the set's lock held. */
+typedef int ofi_trywait_fn(struct fid *fid);
+
 /* Part of an object opened with FI_WAIT_SET; all zero in others. */
 struct ofi_waitset_member {
 	struct ofi_waitset *set;
 	struct fid *fid;
 	int fd;
-	/* Like fi_trywait. Called from any thread with the set's lock held. */
-	int (*trywait)(struct fid *fid);
+	ofi_trywait_fn *trywait;
 	LIST_ENTRY(ofi_waitset_member) link;
 };
 
@@ -38,11 +40,12 @@ struct ofi_waitset {
 int ofi_waitset_open(const struct fi_provider *prov, struct ofi_ref *parent,
 		     const struct fi_wait_attr *attr, struct fid_wait **set);
 /*
- * Adds a member, whose trywait may be called at once. Returns -FI_EINVAL if the set is not a wait
- * set of this fabric.
+ * Adds an object with its descriptor; its trywait may be called at once. Returns -FI_EINVAL if the
+ * set is not a wait set of this fabric.
  */
 int ofi_waitset_join(struct fid_wait *set, const struct ofi_ref *fabric,
-		     struct ofi_waitset_member *member);
+		     struct ofi_waitset_member *member, struct fid *fid, int fd,
+		     ofi_trywait_fn *trywait);
 /* Removes a member, which is no longer called afterward. Does nothing if it did not join. */
 void ofi_waitset_leave(struct ofi_waitset_member *member);
 /*

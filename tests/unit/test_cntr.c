@@ -221,7 +221,7 @@ static void test_wait(void **state)
 	assert_int_equal(fi_cntr_wait(cntr, 1, SHORT), -FI_ETIMEDOUT);
 	fi_cntr_add(cntr, 1);
 	assert_int_equal(fi_cntr_wait(cntr, 1, -1), 0);
-	assert_int_equal(ofi_cntr_trywait(ofi_cntr(cntr)), -FI_EINVAL);
+	assert_int_equal(ofi_cntr_trywait(&cntr->fid), -FI_EINVAL);
 	close_cntr(cntr);
 }
 
@@ -369,7 +369,7 @@ static void test_source_wakes(void **state)
 
 static int try(struct fid_cntr *cntr)
 {
-	return ofi_cntr_trywait(ofi_cntr(cntr));
+	return ofi_cntr_trywait(&cntr->fid);
 }
 
 static void test_trywait(void **state)

@@ -97,7 +97,7 @@ static void nobody_waits(void **state)
 	ready = 1;
 	assert_int_equal(fi_cq_sread(&cq.fid, &entry, 1, NULL, 0), -FI_ENOSYS);
 	assert_int_equal(fi_cq_signal(&cq.fid), -FI_ENOSYS);
-	assert_int_equal(ofi_cq_trywait(&cq), -FI_EINVAL);
+	assert_int_equal(ofi_cq_trywait(&cq.fid.fid), -FI_EINVAL);
 	assert_int_equal(ofi_cq_watch(&cq, 0), 0);
 	ofi_cq_fini(&cq);
 }

@@ -375,15 +375,15 @@ static void the_descriptor_says_if_there_is_something(void **state)
 	(void)state;
 	assert_int_equal(fi_control(&eq->fid, FI_GETWAIT, &pfd.fd), 0);
 	assert_int_equal(poll(&pfd, 1, 0), 0);
-	assert_int_equal(ofi_eq_trywait(ofi_eq(eq)), 0);
+	assert_int_equal(ofi_eq_trywait(&eq->fid), 0);
 	post(eq, FI_CONNECTED, NULL, "");
 	post_err(eq, FI_EIO, NULL);
-	assert_int_equal(ofi_eq_trywait(ofi_eq(eq)), -FI_EAGAIN);
+	assert_int_equal(ofi_eq_trywait(&eq->fid), -FI_EAGAIN);
 	assert_int_equal(poll(&pfd, 1, 0), 1);
 	assert_int_equal(fi_eq_read(eq, &event, buf, sizeof(buf), 0), 16);
 	assert_int_equal(poll(&pfd, 1, 0), 1);
 	assert_int_equal(fi_eq_readerr(eq, &err, 0), sizeof(err));
-	assert_int_equal(ofi_eq_trywait(ofi_eq(eq)), 0);
+	assert_int_equal(ofi_eq_trywait(&eq->fid), 0);
 	assert_int_equal(poll(&pfd, 1, 0), 0);
 	close_eq(eq);
 }

@@ -181,25 +181,25 @@ static void test_fd(void **state)
 	cnt_open_all(rig);
 	assert_int_equal(fi_control(&cnt_cntrs[CNT_TX]->fid, FI_GETWAIT, &fd), 0);
 	assert_int_equal(fi_control(&rig->cq[0]->fid, FI_GETWAIT, &cq_fd), 0);
-	assert_int_equal(ofi_cntr_trywait(ofi_cntr(cnt_cntrs[CNT_TX])), 0);
+	assert_int_equal(ofi_cntr_trywait(&cnt_cntrs[CNT_TX]->fid), 0);
 	assert_false(readable(fd));
 	assert_int_equal(rig_send(rig->ep, cnt_context), 0);
 	cnt_complete(rig, 1);
 	assert_true(readable(fd));
-	assert_int_equal(ofi_cntr_trywait(ofi_cntr(cnt_cntrs[CNT_TX])), -FI_EAGAIN);
+	assert_int_equal(ofi_cntr_trywait(&cnt_cntrs[CNT_TX]->fid), -FI_EAGAIN);
 	/* The counter took it from the device: the CQ's own sleepers are told. */
 	assert_true(readable(cq_fd));
-	assert_int_equal(ofi_cq_trywait(&vrb_cq(rig->cq[0])->base), -FI_EAGAIN);
+	assert_int_equal(ofi_cq_trywait(&vrb_cq(rig->cq[0])->base.fid.fid), -FI_EAGAIN);
 	rig_entry(rig->cq[0]);
-	assert_int_equal(ofi_cq_trywait(&vrb_cq(rig->cq[0])->base), 0);
+	assert_int_equal(ofi_cq_trywait(&vrb_cq(rig->cq[0])->base.fid.fid), 0);
 	assert_false(readable(cq_fd));
-	assert_int_equal(ofi_cntr_trywait(ofi_cntr(cnt_cntrs[CNT_TX])), 0);
+	assert_int_equal(ofi_cntr_trywait(&cnt_cntrs[CNT_TX]->fid), 0);
 	assert_false(readable(fd));
 	/* Somebody else reads the CQ. */
 	assert_int_equal(rig_send(rig->ep, cnt_context), 0);
 	cnt_complete(rig, 1);
 	rig_entry(rig->cq[0]);
-	ofi_cq_trywait(&vrb_cq(rig->cq[0])->base);
+	ofi_cq_trywait(&vrb_cq(rig->cq[0])->base.fid.fid);
 	assert_true(readable(fd));
 	cnt_close_all(rig);
 }
@@ -210,8 +210,8 @@ static void test_fd_without(void **state)
 	struct rig *rig = *state;
 
 	cnt_open_all(rig);
-	assert_int_equal(ofi_cntr_trywait(ofi_cntr(cnt_cntrs[CNT_TX])), -FI_EAGAIN);
-	assert_int_equal(ofi_cntr_trywait(ofi_cntr(cnt_cntrs[CNT_TX])), -FI_EAGAIN);
+	assert_int_equal(ofi_cntr_trywait(&cnt_cntrs[CNT_TX]->fid), -FI_EAGAIN);
+	assert_int_equal(ofi_cntr_trywait(&cnt_cntrs[CNT_TX]->fid), -FI_EAGAIN);
 	assert_int_equal(fi_cntr_wait(cnt_cntrs[CNT_TX], 1, 10), -FI_ETIMEDOUT);
 	cnt_close_all(rig);
 }

@@ -50,7 +50,7 @@ static void test_none(void **state)
 	assert_int_equal(sread(rig, 0), -FI_ENOSYS);
 	assert_int_equal(fi_cq_signal(rig->cq[0]), -FI_ENOSYS);
 	assert_true(fi_control(&rig->cq[0]->fid, FI_GETWAIT, &fd) < 0);
-	assert_int_equal(ofi_cq_trywait(&vrb_cq(rig->cq[0])->base), -FI_EINVAL);
+	assert_int_equal(ofi_cq_trywait(&vrb_cq(rig->cq[0])->base.fid.fid), -FI_EINVAL);
 	rig_entry(rig->cq[0]);
 }
 
@@ -268,25 +268,25 @@ static void test_trywait(void **state)
 	open_all(rig, FI_WAIT_FD);
 	cq = vrb_cq(rig->cq[0]);
 	assert_int_equal(fi_control(&rig->cq[0]->fid, FI_GETWAIT, &fd), 0);
-	assert_int_equal(ofi_cq_trywait(&cq->base), 0);
+	assert_int_equal(ofi_cq_trywait(&cq->base.fid.fid), 0);
 	assert_false(readable(fd));
 	complete_one(rig, 1);
 	assert_true(readable(fd));
-	assert_int_equal(ofi_cq_trywait(&cq->base), -FI_EAGAIN);
+	assert_int_equal(ofi_cq_trywait(&cq->base.fid.fid), -FI_EAGAIN);
 	assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[1]);
 	rig_no_entry(rig->cq[0]);
-	assert_int_equal(ofi_cq_trywait(&cq->base), 0);
+	assert_int_equal(ofi_cq_trywait(&cq->base.fid.fid), 0);
 	assert_false(readable(fd));
 
 	/* There before: may not sleep, and the entries keep their order. */
 	complete_one(rig, 2);
 	complete_one(rig, 3);
-	assert_int_equal(ofi_cq_trywait(&cq->base), -FI_EAGAIN);
-	assert_int_equal(ofi_cq_trywait(&cq->base), -FI_EAGAIN);
+	assert_int_equal(ofi_cq_trywait(&cq->base.fid.fid), -FI_EAGAIN);
+	assert_int_equal(ofi_cq_trywait(&cq->base.fid.fid), -FI_EAGAIN);
 	assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[2]);
 	assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[3]);
 	fake.notify_err = ENOMEM;
-	assert_int_equal(ofi_cq_trywait(&cq->base), -FI_ENOMEM);
+	assert_int_equal(ofi_cq_trywait(&cq->base.fid.fid), -FI_ENOMEM);
 	fake.notify_err = 0;
 }
 
@@ -300,16 +300,16 @@ static void test_others(void **state)
 	open_all(rig, FI_WAIT_FD);
 	cq = vrb_cq(rig->cq[0]);
 	assert_int_equal(fi_control(&rig->cq[0]->fid, FI_GETWAIT, &fd), 0);
-	assert_int_equal(ofi_cq_trywait(&cq->base), 0);
+	assert_int_equal(ofi_cq_trywait(&cq->base.fid.fid), 0);
 	complete_one(rig, 1);
 	complete_one(rig, 2);
-	assert_int_equal(ofi_cq_trywait(&cq->base), -FI_EAGAIN);
+	assert_int_equal(ofi_cq_trywait(&cq->base.fid.fid), -FI_EAGAIN);
 	rig_entry(rig->cq[0]);
 	assert_true(readable(fd));
-	assert_int_equal(ofi_cq_trywait(&cq->base), -FI_EAGAIN);
+	assert_int_equal(ofi_cq_trywait(&cq->base.fid.fid), -FI_EAGAIN);
 	assert_true(readable(fd));
 	rig_entry(rig->cq[0]);
-	assert_int_equal(ofi_cq_trywait(&cq->base), 0);
+	assert_int_equal(ofi_cq_trywait(&cq->base.fid.fid), 0);
 	assert_false(readable(fd));
 }
 
@@ -323,7 +323,7 @@ static void test_acks(void **state)
 	open_all(rig, FI_WAIT_FD);
 	cq = fake_cq(vrb_cq(rig->cq[0])->ibv);
 	for (i = 0; i < 1000; i++) {
-		assert_int_equal(ofi_cq_trywait(&vrb_cq(rig->cq[0])->base), 0);
+		assert_int_equal(ofi_cq_trywait(&vrb_cq(rig->cq[0])->base.fid.fid), 0);
 		complete_one(rig, 0);
 		rig_entry(rig->cq[0]);
 	}

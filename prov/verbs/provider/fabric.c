@@ -43,14 +43,12 @@ static int fabric_wait_open(struct fid_fabric *fid, struct fi_wait_attr *attr,
 
 static int trywait_one(struct fid *fid)
 {
-	struct ofi_cq *cq = ofi_cq_of(fid, NULL);
-
-	if (cq)
-		return ofi_cq_trywait(cq);
+	if (ofi_cq_of(fid, NULL))
+		return ofi_cq_trywait(fid);
 	if (fid && fid->fclass == FI_CLASS_EQ)
-		return ofi_eq_trywait((struct ofi_eq *)fid);
+		return ofi_eq_trywait(fid);
 	if (fid && fid->fclass == FI_CLASS_CNTR)
-		return ofi_cntr_trywait((struct ofi_cntr *)fid);
+		return ofi_cntr_trywait(fid);
 	if (fid && fid->fclass == FI_CLASS_WAIT)
 		return ofi_waitset_trywait((struct ofi_waitset *)fid);
 	return ofi_refuse(
