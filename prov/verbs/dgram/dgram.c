@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <ofi/addr.h>
 #include "prov/base/ops.h"
 #include <rdma/providers/fi_log.h>
 #include "prov/verbs/queue/ah.h"
@@ -15,6 +14,7 @@
 #include "prov/base/name.h"
 #include "prov/verbs/provider/pages.h"
 #include "prov/verbs/queue/post.h"
+#include "prov/verbs/discovery/offer.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/queue/qp.h"
 #include "prov/base/refuse.h"
@@ -361,22 +361,6 @@ void vrb_dgram_arrived(struct ibv_wc *wc, fi_addr_t *src)
 
 /* Calls of fi_cm. */
 
-/* Returns the address in the format of the fi_info, NULL when out of memory. */
-static void *format_addr(const struct fi_info *info, const struct sockaddr_storage *ss, size_t *len)
-{
-	char text[OFI_ADDR_STRLEN];
-	const struct sockaddr *sa = (const struct sockaddr *)ss;
-	bool str = info->addr_format == FI_ADDR_STR;
-	const void *from = str ? ofi_addr_str(sa, text, sizeof(text)) : (const void *)sa;
-	void *copy;
-
-	*len = str ? strlen(text) + 1 : ofi_addr_size(sa);
-	copy = malloc(*len);
-	if (copy)
-		memcpy(copy, from, *len);
-	return copy;
-}
-
 /* Checks that the address belongs to the device and to the address vector's port. */
 static int check_name(struct vrb_dgram *ep, const struct fi_info *info)
 {
@@ -400,9 +384,10 @@ static int take_name(struct vrb_dgram *ep, const struct sockaddr_storage *ss)
 	struct fi_info *info = ep->ep.info, wanted = *info;
 	int ret;
 
-	wanted.src_addr = format_addr(info, ss, &wanted.src_addrlen);
-	if (!wanted.src_addr)
-		return -FI_ENOMEM;
+	wanted.src_addr = NULL;
+	ret = vrb_offer_set_addr(info, ss, &wanted.src_addr, &wanted.src_addrlen);
+	if (ret)
+		return ret;
 	ret = check_name(ep, &wanted);
 	if (ret) {
 		free(wanted.src_addr);
