@@ -59,9 +59,10 @@ int rdma_destroy_id(struct rdma_cm_id *id)
 	return 0;
 }
 
-int vrb_cm_create_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,
+int vrb_cm_create_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner, bool ud,
 		     struct rdma_cm_id **id)
 {
+	(void)ud;
 	(void)cm;
 	(void)call;
 	*id = calloc(1, sizeof(**id));

@@ -129,8 +129,8 @@ static int channel_open(struct vrb_cm *cm)
 	return ret;
 }
 
-static int create_id(struct vrb_cm *cm, const char *call, enum rdma_port_space space,
-		     struct vrb_owner *owner, struct rdma_cm_id **id)
+int vrb_cm_create_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner, bool ud,
+		     struct rdma_cm_id **id)
 {
 	int ret;
 
@@ -138,7 +138,7 @@ static int create_id(struct vrb_cm *cm, const char *call, enum rdma_port_space s
 		ofi_loop_unshare(&cm->fabric->loop, &cm->source);
 	ofi_lock(&cm->lock);
 	ret = channel_open(cm);
-	if (!ret && rdma_create_id(cm->channel, id, owner, space))
+	if (!ret && rdma_create_id(cm->channel, id, owner, ud ? RDMA_PS_UDP : RDMA_PS_TCP))
 		ret = vrb_errno(vrb_err_opening(errno, "rdma_cm"));
 	ofi_unlock(&cm->lock);
 	if (ret)
@@ -150,25 +150,13 @@ static int create_id(struct vrb_cm *cm, const char *call, enum rdma_port_space s
 	return ret;
 }
 
-int vrb_cm_create_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,
-		     struct rdma_cm_id **id)
-{
-	return create_id(cm, call, RDMA_PS_TCP, owner, id);
-}
-
-int vrb_cm_create_ud_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,
-			struct rdma_cm_id **id)
-{
-	return create_id(cm, call, RDMA_PS_UDP, owner, id);
-}
-
 int vrb_cm_bind_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner, bool ud,
 		   const struct sockaddr_storage *ss, struct rdma_cm_id **id)
 {
 	char text[OFI_ADDR_STRLEN];
 	int on = 1, ret;
 
-	ret = create_id(cm, call, ud ? RDMA_PS_UDP : RDMA_PS_TCP, owner, id);
+	ret = vrb_cm_create_id(cm, call, owner, ud, id);
 	if (ret)
 		return ret;
 	/* A restarted server can reuse its port while connections of the old one linger. */

@@ -71,16 +71,13 @@ struct vrb_cm {
 void vrb_cm_init(struct vrb_cm *cm, struct vrb_fabric *fabric);
 /* Rejects the remaining requests and closes the channel. */
 void vrb_cm_fini(struct vrb_cm *cm);
-/* Creates an id on the channel. Returns 0 or -FI_E*, logged for `call`. */
-int vrb_cm_create_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,
-		     struct rdma_cm_id **id);
-/* The same for datagrams. */
-int vrb_cm_create_ud_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,
-			struct rdma_cm_id **id);
 /*
- * Creates an id for connections, or for datagrams, and binds it to an address. Logs and returns
- * -FI_EADDRINUSE or the like.
+ * Creates an id on the channel, for datagrams or for connections. Returns 0 or -FI_E*, logged for
+ * `call`.
  */
+int vrb_cm_create_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner, bool ud,
+		     struct rdma_cm_id **id);
+/* Also binds it to an address. Logs and returns -FI_EADDRINUSE or the like. */
 int vrb_cm_bind_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner, bool ud,
 		   const struct sockaddr_storage *ss, struct rdma_cm_id **id);
 /* Returns true if the id reaches that peer through the device; otherwise logs that for `call`. */

@@ -158,7 +158,8 @@ static int new_id(struct vrb_ep *ep, const struct fi_info *info)
 		if (ret)
 			return ret;
 	}
-	return vrb_cm_create_id(&ep->domain->fabric->cm, "fi_endpoint", &conn->owner, &conn->id);
+	return vrb_cm_create_id(&ep->domain->fabric->cm, "fi_endpoint", &conn->owner, false,
+				&conn->id);
 }
 
 int vrb_conn_init(struct vrb_ep *ep, const struct fi_info *info)

@@ -62,7 +62,7 @@ int vrb_sidr_listen(struct vrb_sidr_server *server, struct vrb_fabric *fabric,
 		return -FI_EINVAL;
 	*server = (struct vrb_sidr_server){ .owner.ops = &server_owner_ops, .name = *name };
 	server->qpn = dest.qpn;
-	ret = vrb_cm_create_ud_id(&fabric->cm, "fi_enable", &server->owner, &id);
+	ret = vrb_cm_create_id(&fabric->cm, "fi_enable", &server->owner, true, &id);
 	if (ret)
 		return ret;
 	if (rdma_bind_addr(id, (struct sockaddr *)&to)) {

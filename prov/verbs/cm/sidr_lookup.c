@@ -204,7 +204,7 @@ static int sidr_lookup_start(struct vrb_sidr_lookup *lookup, struct vrb_av *av, 
 		ofi_now_ms() + (2 + ANSWER_TIMEOUTS) * (uint64_t)vrb_params.resolve_timeout;
 	if (src && src->sa_family != to->ss_family)
 		src = NULL;
-	ret = vrb_cm_create_ud_id(&av->domain->fabric->cm, call, &lookup->owner, &lookup->id);
+	ret = vrb_cm_create_id(&av->domain->fabric->cm, call, &lookup->owner, true, &lookup->id);
 	if (ret) {
 		lookup->id = NULL;
 		return ret;

@@ -266,7 +266,7 @@ static int mc_start(struct vrb_mc *mc)
 {
 	struct vrb_cm *cm = &mc->ep->ep.domain->fabric->cm;
 	struct sockaddr_storage local;
-	int ret = vrb_cm_create_ud_id(cm, "fi_join", &mc->owner, &mc->id);
+	int ret = vrb_cm_create_id(cm, "fi_join", &mc->owner, true, &mc->id);
 
 	if (ret) {
 		mc->id = NULL;

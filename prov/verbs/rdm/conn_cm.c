@@ -51,11 +51,8 @@ static void conn_cm_drop(struct vrb_rc_conn *conn, struct ofi_rdm_conn_input inp
 
 static int create_id(struct vrb_rc_conn *conn)
 {
-	static const char call[] = "connecting reliable datagrams";
-	struct vrb_cm *cm = vrb_rdm_conn_cm(conn->ep);
-
-	return vrb_rc_domain(conn->ep)->ud ? vrb_cm_create_ud_id(cm, call, &conn->owner, &conn->id)
-					   : vrb_cm_create_id(cm, call, &conn->owner, &conn->id);
+	return vrb_cm_create_id(vrb_rdm_conn_cm(conn->ep), "connecting reliable datagrams",
+				&conn->owner, vrb_rc_domain(conn->ep)->ud, &conn->id);
 }
 
 /*

@@ -22,10 +22,10 @@ static bool probe_begin(struct vrb_rdm_host_probe *probe)
 	int ret;
 
 	if (probe->to_port) {
-		ret = vrb_cm_create_ud_id(cm, "asking a peer", &probe->owner, &probe->id);
+		ret = vrb_cm_create_id(cm, "asking a peer", &probe->owner, true, &probe->id);
 	} else {
 		ofi_addr_set_port(&addr.sa, 0);
-		ret = vrb_cm_create_id(cm, "asking a host", &probe->owner, &probe->id);
+		ret = vrb_cm_create_id(cm, "asking a host", &probe->owner, false, &probe->id);
 	}
 	return !ret && !rdma_resolve_addr(probe->id, NULL, &addr.sa, vrb_params.resolve_timeout);
 }
