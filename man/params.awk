@@ -99,10 +99,9 @@ function row(t, name, def, min, max, type, doc)
 			return
 		}
 		def = word()
-		t = word()
 		doc = text()
 		if (type == "STRING")
-			add(name, "string", doc " (default: " (t == "NULL" ? "none" : unquote(t)) ")")
+			add(name, "string", doc " (default: none)")
 		else if (type == "BOOL")
 			add(name, "boolean", doc " (default: " (def + 0 ? "yes" : "no") ")")
 		else
