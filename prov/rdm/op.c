@@ -58,7 +58,7 @@ struct ofi_rdm_op *ofi_rdm_op_get(struct ofi_rdm_ep *ep)
 	return op;
 }
 
-static void op_release(struct ofi_rdm_op *op)
+void ofi_rdm_op_put(struct ofi_rdm_op *op)
 {
 	struct ofi_rdm_ep *ep = op->peer->ep;
 	uint8_t i;
@@ -70,16 +70,7 @@ static void op_release(struct ofi_rdm_op *op)
 		ofi_rdm_xport(&op->peer->proto)->bounce_put(op->peer, op->bounce);
 	free(op->operands);
 	free(op->split);
-	op->local_count = 0;
-	op->bounce = NULL;
-	op->operands = NULL;
-	op->split = NULL;
-}
-
-void ofi_rdm_op_put(struct ofi_rdm_op *op)
-{
-	op_release(op);
-	SLIST_INSERT_HEAD(&op->peer->ep->free_ops, op, unused);
+	SLIST_INSERT_HEAD(&ep->free_ops, op, unused);
 }
 
 static void op_finish(struct ofi_rdm_op *op)
