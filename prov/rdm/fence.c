@@ -67,7 +67,7 @@ static bool make_marker(struct ofi_rdm_peer *peer)
 	return true;
 }
 
-static int fence_add(struct ofi_rdm_peer *peer, struct ofi_rdm_fenced *item)
+int ofi_rdm_fence_add(struct ofi_rdm_peer *peer, struct ofi_rdm_fenced *item)
 {
 	if (!peer->marker && is_quiet(peer)) {
 		ofi_rdm_order_fenced(peer, item);
@@ -83,17 +83,6 @@ static int fence_add(struct ofi_rdm_peer *peer, struct ofi_rdm_fenced *item)
 	if (STAILQ_FIRST(&peer->ops) == peer->marker)
 		ofi_rdm_ops_pump(peer);
 	return 0;
-}
-
-int ofi_rdm_fence_out(struct ofi_rdm_peer *peer, struct ofi_rdm_out *out)
-{
-	out->fenced.is_out = true;
-	return fence_add(peer, &out->fenced);
-}
-
-int ofi_rdm_fence_op(struct ofi_rdm_peer *peer, struct ofi_rdm_op *op)
-{
-	return fence_add(peer, &op->fenced);
 }
 
 /*

@@ -13,11 +13,10 @@
 #include "rdm.h"
 
 /*
- * Accepts a message that has FI_FENCE or must wait behind one, and sends it when it may go. Returns
- * 0 or -FI_EAGAIN.
+ * Accepts an operation that has FI_FENCE or must wait behind one, and sends it when it may go.
+ * Returns 0 or -FI_EAGAIN.
  */
-int ofi_rdm_fence_out(struct ofi_rdm_peer *peer, struct ofi_rdm_out *out);
-int ofi_rdm_fence_op(struct ofi_rdm_peer *peer, struct ofi_rdm_op *op);
+int ofi_rdm_fence_add(struct ofi_rdm_peer *peer, struct ofi_rdm_fenced *item);
 /*
  * Called when the peer is connected and its marker is first in peer->ops. Returns true if
  * everything before the marker has completed and the next operations have been released.

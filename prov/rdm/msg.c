@@ -75,7 +75,7 @@ static ssize_t send_out(struct ofi_rdm_peer *peer, struct ofi_rdm_out *out, bool
 		return -FI_EAGAIN;
 	if (ofi_unlikely(out->fenced.fence || peer->marker)) {
 		ret = ready ? 0 : ofi_rdm_xport(&peer->proto)->connect(&peer->proto);
-		return ret ? ret : ofi_rdm_fence_out(peer, out);
+		return ret ? ret : ofi_rdm_fence_add(peer, &out->fenced);
 	}
 	ofi_rdm_proto_send(&peer->proto, &out->proto);
 	/* The request for a connection may carry the message. */

@@ -32,6 +32,7 @@ static bool more_outs(struct ofi_rdm_ep *ep)
 		return false;
 	for (i = 0; i < OFI_RDM_OBJECTS; i++) {
 		outs[i].proto.index = ep->objects.out_count + i;
+		outs[i].fenced.is_out = true;
 		SLIST_INSERT_HEAD(&ep->objects.free_outs, &outs[i], link);
 	}
 	ep->objects.out_count += OFI_RDM_OBJECTS;

@@ -245,7 +245,7 @@ int ofi_rdm_op_start(struct ofi_rdm_op *op)
 		return ret;
 	}
 	if (ofi_unlikely(op->fenced.fence || peer->marker)) {
-		ret = ofi_rdm_fence_op(peer, op);
+		ret = ofi_rdm_fence_add(peer, &op->fenced);
 		if (ret)
 			ofi_rdm_op_put(op);
 		return ret;

@@ -39,7 +39,7 @@ struct ofi_stx;
 /* An operation queued in peer->fenced. */
 struct ofi_rdm_fenced {
 	STAILQ_ENTRY(ofi_rdm_fenced) link;
-	bool is_out; /* an ofi_rdm_out, else an ofi_rdm_op */
+	bool is_out; /* part of an ofi_rdm_out, else of an ofi_rdm_op; constant */
 	/* It waits for all operations before it; if false it goes with the one before it. */
 	bool fence;
 	uint8_t kinds; /* ordering kind if the endpoint is ordered, see order.h */

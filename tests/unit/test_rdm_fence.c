@@ -132,6 +132,7 @@ static int begin(void **state)
 	for (i = 0; i < ITEMS; i++) {
 		ops[i].peer = &peer;
 		outs[i].flags = FI_MSG | FI_SEND;
+		outs[i].fenced.is_out = true;
 		outs[i].proto.context = &outs[i];
 	}
 	no_gate = fenced = false;
@@ -143,7 +144,7 @@ static int begin(void **state)
 static int fence(struct ofi_rdm_op *op)
 {
 	op->fenced.fence = true;
-	return ofi_rdm_fence_op(&peer, op);
+	return ofi_rdm_fence_add(&peer, &op->fenced);
 }
 
 /* What was posted, and is not complete. */
@@ -169,7 +170,7 @@ static void nothing_is_waited_for_when_all_is_quiet(void **state)
 	assert_ptr_equal(take_op(), &ops[0]);
 	assert_int_equal(pumps, 1);
 	outs[0].fenced.fence = true;
-	assert_int_equal(ofi_rdm_fence_out(&peer, &outs[0]), 0);
+	assert_int_equal(ofi_rdm_fence_add(&peer, &outs[0].fenced), 0);
 	assert_null(peer.marker);
 	assert_ptr_equal(sent[0], &outs[0]);
 	assert_false(fenced);
@@ -225,13 +226,13 @@ static void what_comes_behind_stays_behind(void **state)
 	(void)state;
 	be_busy();
 	assert_int_equal(fence(&ops[0]), 0);
-	assert_int_equal(ofi_rdm_fence_out(&peer, &outs[0]), 0);
-	assert_int_equal(ofi_rdm_fence_op(&peer, &ops[1]), 0);
+	assert_int_equal(ofi_rdm_fence_add(&peer, &outs[0].fenced), 0);
+	assert_int_equal(ofi_rdm_fence_add(&peer, &ops[1].fenced), 0);
 	assert_int_equal(sends, 0);
 	assert_int_equal(ep.stats.value[OFI_STATS_FENCED], 3);
 	/* Nor when all before it is complete, but the marker is not yet looked at. */
 	completed = posted;
-	assert_int_equal(ofi_rdm_fence_out(&peer, &outs[1]), 0);
+	assert_int_equal(ofi_rdm_fence_add(&peer, &outs[1].fenced), 0);
 	assert_int_equal(sends, 0);
 	assert_true(ofi_rdm_fence_open(&peer));
 	assert_ptr_equal(take_op(), &ops[0]);
@@ -274,9 +275,9 @@ static void one_fence_waits_for_another(void **state)
 	(void)state;
 	be_busy();
 	assert_int_equal(fence(&ops[0]), 0);
-	assert_int_equal(ofi_rdm_fence_op(&peer, &ops[1]), 0);
+	assert_int_equal(ofi_rdm_fence_add(&peer, &ops[1].fenced), 0);
 	assert_int_equal(fence(&ops[2]), 0);
-	assert_int_equal(ofi_rdm_fence_op(&peer, &ops[3]), 0);
+	assert_int_equal(ofi_rdm_fence_add(&peer, &ops[3].fenced), 0);
 	completed++;
 	assert_true(ofi_rdm_fence_open(&peer));
 	assert_ptr_equal(take_op(), &ops[0]);
@@ -309,7 +310,7 @@ static void buffers_are_copied_late(void **state)
 	ops[0].late = ops[1].late = late;
 	ops[0].late_count = ops[1].late_count = 2;
 	assert_int_equal(fence(&ops[0]), 0);
-	assert_int_equal(ofi_rdm_fence_op(&peer, &ops[1]), 0);
+	assert_int_equal(ofi_rdm_fence_add(&peer, &ops[1].fenced), 0);
 	assert_string_equal(bounce, "");
 	first[0] = 'x';
 	completed++;
@@ -326,7 +327,7 @@ static void without_a_gate_it_is_for_another_time(void **state)
 	be_busy();
 	no_gate = true;
 	assert_int_equal(fence(&ops[0]), -FI_EAGAIN);
-	assert_int_equal(ofi_rdm_fence_out(&peer, &outs[0]), -FI_EAGAIN);
+	assert_int_equal(ofi_rdm_fence_add(&peer, &outs[0].fenced), -FI_EAGAIN);
 	assert_true(STAILQ_EMPTY(&peer.fenced));
 	assert_true(STAILQ_EMPTY(&peer.ops));
 	assert_null(peer.marker);
@@ -340,9 +341,9 @@ static void what_waits_fails(void **state)
 	(void)state;
 	be_busy();
 	assert_int_equal(fence(&ops[0]), 0);
-	assert_int_equal(ofi_rdm_fence_out(&peer, &outs[0]), 0);
+	assert_int_equal(ofi_rdm_fence_add(&peer, &outs[0].fenced), 0);
 	assert_int_equal(fence(&ops[1]), 0);
-	assert_int_equal(ofi_rdm_fence_out(&peer, &outs[1]), 0);
+	assert_int_equal(ofi_rdm_fence_add(&peer, &outs[1].fenced), 0);
 	assert_ptr_equal(take_op(), &marker);
 	ofi_rdm_fence_fail(&peer, FI_ECONNRESET);
 	assert_int_equal(failures, 2);
