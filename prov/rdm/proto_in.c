@@ -177,8 +177,15 @@ void ofi_rdm_proto_in_settle(struct ofi_rdm_proto_in *in)
 	ofi_rdm_proto_owe(in->peer, &in->item, OFI_RDM_PROTO_OWES_ACK);
 }
 
+/* Sets all fields for a message whose first packet, with the bytes of its payload, is parsed. */
 static void in_begin(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_in *in)
 {
+	static const uint8_t states[] = {
+		[OFI_RDM_WIRE_EAGER] = OFI_RDM_PROTO_IN_WHOLE,
+		[OFI_RDM_WIRE_SEG_FIRST] = OFI_RDM_PROTO_IN_ASSEMBLING,
+		[OFI_RDM_WIRE_RTS] = OFI_RDM_PROTO_IN_ANNOUNCED,
+	};
+
 	in->match.tag = in->packet.tag;
 	in->match.src = peer->src;
 	in->item.is_out = false;
@@ -190,7 +197,9 @@ static void in_begin(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_in *i
 	in->inflight = 0;
 	in->peer = peer;
 	in->recv = NULL;
-	in->base = in->accept = in->got = 0;
+	in->base = in->accept = 0;
+	in->state = states[in->packet.type];
+	in->got = in->packet.payload_len;
 	in->total =
 		in->packet.type == OFI_RDM_WIRE_EAGER ? in->packet.payload_len : in->packet.total;
 	in->charged = 0;
@@ -223,23 +232,6 @@ static enum ofi_rdm_wire_error in_charge(struct ofi_rdm_proto_in *in, uint64_t b
 	return ofi_rdm_flow_charge(&peer->proto->budget, &peer->flow, bytes)
 		       ? ofi_rdm_proto_exceeded(peer)
 		       : OFI_RDM_WIRE_OK;
-}
-
-static void take_first(struct ofi_rdm_proto_in *in)
-{
-	switch (in->packet.type) {
-	case OFI_RDM_WIRE_EAGER:
-		in->state = OFI_RDM_PROTO_IN_WHOLE;
-		in->got = in->total;
-		break;
-	case OFI_RDM_WIRE_SEG_FIRST:
-		in->state = OFI_RDM_PROTO_IN_ASSEMBLING;
-		in->got = in->packet.payload_len;
-		break;
-	default:
-		in->state = OFI_RDM_PROTO_IN_ANNOUNCED;
-		break;
-	}
 }
 
 /* Keeps a message that waits for a receive, for more segments, or to send what it owes. */
@@ -279,7 +271,6 @@ enum ofi_rdm_wire_error ofi_rdm_proto_in_message(struct ofi_rdm_proto_peer *peer
 	    peer->proto->spaces < OFI_RDM_PROTO_SPACES)
 		return OFI_RDM_WIRE_E_COLLECTIVE;
 	in_begin(peer, in);
-	take_first(in);
 	recv = find_recv(in);
 	if (recv)
 		copy_in(in, 0, in->packet.payload, in->packet.payload_len);

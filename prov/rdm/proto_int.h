@@ -86,7 +86,10 @@ enum ofi_rdm_wire_error ofi_rdm_proto_in_segment(struct ofi_rdm_proto_peer *peer
 						 struct ofi_rdm_proto_in *in, bool *kept);
 
 /* in rndv.c */
-/* Returns 0, -FI_EAGAIN, or another error of registration. */
+/*
+ * Announces the first message in the queue and dequeues it. Returns 0, -FI_EAGAIN, or another error
+ * of registration.
+ */
 int ofi_rdm_proto_rndv_announce(struct ofi_rdm_proto_out *out);
 void ofi_rdm_proto_rndv_start(struct ofi_rdm_proto_in *in);
 void ofi_rdm_proto_rndv_pump(struct ofi_rdm_proto_peer *peer);

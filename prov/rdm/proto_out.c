@@ -308,15 +308,6 @@ void ofi_rdm_proto_out_segment(struct ofi_rdm_proto_out *out)
 		STAILQ_INSERT_HEAD(data, &out->item.node, link);
 }
 
-static int out_announce(struct ofi_rdm_proto_out *out)
-{
-	int ret = ofi_rdm_proto_rndv_announce(out);
-
-	if (!ret)
-		STAILQ_REMOVE_HEAD(&out->peer->flow.data, link);
-	return ret;
-}
-
 /* Sends the next packet of the first message in the queue. */
 static int out_push(struct ofi_rdm_proto_out *out)
 {
@@ -329,7 +320,7 @@ static int out_push(struct ofi_rdm_proto_out *out)
 	if (out->segments)
 		return send_segment(out);
 	if (stopped || out->total > largest) {
-		ret = out_announce(out);
+		ret = ofi_rdm_proto_rndv_announce(out);
 		if (!ret || ret == -FI_EAGAIN)
 			return ret;
 	}

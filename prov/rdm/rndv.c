@@ -107,6 +107,7 @@ int ofi_rdm_proto_rndv_announce(struct ofi_rdm_proto_out *out)
 		return ret;
 	out->inflight++;
 	out->state = OFI_RDM_PROTO_OUT_WAITING;
+	STAILQ_REMOVE_HEAD(&out->peer->flow.data, link);
 	return 0;
 }
 
