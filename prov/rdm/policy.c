@@ -72,7 +72,6 @@ static int refusal_error(uint8_t reason)
 /* The peer has rejected our reply to its request. */
 static void on_reply_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	set->action->what |= OFI_RDM_CONN_DO_ABANDON;
 	ofi_rdm_conn_retry_offer(set, conn, refusal_error(set->input->reason));
 }
 
@@ -115,16 +114,12 @@ static void on_failed(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 /* The accepted attempt failed. */
 static void on_offer_failed(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	set->action->what |= OFI_RDM_CONN_DO_ABANDON;
 	ofi_rdm_conn_retry_offer(set, conn, set->input->err ? set->input->err : FI_ECONNABORTED);
 }
 
 static void on_broken(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_IDLE);
-	conn->wanted = false;
-	set->action->what |= OFI_RDM_CONN_DO_TEARDOWN;
-	set->action->err = set->input->err ? set->input->err : FI_ECONNRESET;
+	ofi_rdm_conn_teardown(set, conn, set->input->err ? set->input->err : FI_ECONNRESET);
 }
 
 void ofi_rdm_conn_release(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)

@@ -32,7 +32,7 @@ void ofi_rdm_conn_retry(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 void ofi_rdm_conn_retry_within(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err,
 			       uint64_t most);
 /*
- * Ends an attempt that we accepted. A peer that never proved itself must not affect our own
+ * Abandons an attempt that we accepted. A peer that never proved itself must not affect our own
  * attempts.
  */
 void ofi_rdm_conn_retry_offer(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err);
@@ -42,6 +42,8 @@ void ofi_rdm_conn_retry_offer(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn 
  */
 uint64_t ofi_rdm_conn_busy_most(const struct ofi_rdm_conn_set *set);
 void ofi_rdm_conn_fail(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err);
+/* Ends a connection that is broken, or whose place is wanted; its operations fail. */
+void ofi_rdm_conn_teardown(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err);
 /* Ends the connection by agreement. */
 void ofi_rdm_conn_release(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
 /* Resumes a connection that was being drained. */

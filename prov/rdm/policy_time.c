@@ -218,6 +218,7 @@ void ofi_rdm_conn_retry_offer(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn 
 {
 	uint32_t attempts = conn->attempts;
 
+	set->action->what |= OFI_RDM_CONN_DO_ABANDON;
 	ofi_rdm_conn_retry(set, conn, err);
 	if (set->params.prove)
 		conn->attempts = attempts;
@@ -311,12 +312,12 @@ static void conn_age(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 	set->action->what |= OFI_RDM_CONN_DO_PROBE;
 }
 
-/* Cuts a stranger that does not disconnect although its place is wanted. */
-static void conn_cut(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
+void ofi_rdm_conn_teardown(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err)
 {
 	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_IDLE);
+	conn->wanted = false;
 	set->action->what |= OFI_RDM_CONN_DO_TEARDOWN;
-	set->action->err = FI_ECONNRESET;
+	set->action->err = err;
 }
 
 static void conn_look(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
@@ -327,7 +328,7 @@ static void conn_look(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 		return;
 	}
 	if (ofi_rdm_conn_stranger_overdue(set, conn)) {
-		conn_cut(set, conn);
+		ofi_rdm_conn_teardown(set, conn, FI_ECONNRESET);
 		return;
 	}
 	if (conn->state == OFI_RDM_CONN_PARTING)
@@ -348,13 +349,6 @@ static void conn_expire(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 		ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_IDLE);
 }
 
-/* Its host may answer forever. If operations are queued we connect ourselves, or they fail. */
-static void policy_time_drop(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
-{
-	set->action->what |= OFI_RDM_CONN_DO_ABANDON;
-	ofi_rdm_conn_retry_offer(set, conn, FI_EKEYREJECTED);
-}
-
 /* Handles the expired timer of a connection. */
 static void conn_pass(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
@@ -370,7 +364,7 @@ static void conn_pass(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 		set->going -= conn->going;
 		conn->going = false;
 		if (set->now >= ofi_rdm_conn_stranger_gone_at(set, conn))
-			conn_cut(set, conn);
+			ofi_rdm_conn_teardown(set, conn, FI_ECONNRESET);
 		break;
 	case OFI_RDM_CONN_LEFT:
 		ofi_rdm_conn_release(set, conn);
@@ -383,8 +377,12 @@ static void conn_pass(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 			conn_expire(set, conn);
 		break;
 	default:
+		/*
+		 * The host of a peer that does not prove itself may answer forever. If operations
+		 * are queued we connect ourselves, or they fail.
+		 */
 		if (conn->state == OFI_RDM_CONN_ACCEPTING && set->now >= conn->proof)
-			policy_time_drop(set, conn);
+			ofi_rdm_conn_retry_offer(set, conn, FI_EKEYREJECTED);
 		else if (silent && conn->probes >= probes_enough(set))
 			conn_expire(set, conn);
 		else
