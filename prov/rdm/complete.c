@@ -147,11 +147,6 @@ void ofi_rdm_complete_rx(struct ofi_rdm_ep *ep, const struct ofi_rdm_recv *recv,
 	ofi_rdm_put(ep, ep->rx_cq, item);
 }
 
-static void *at_offset(const struct ofi_rdm_recv *recv, size_t base)
-{
-	return (uint8_t *)recv->proto.iov[0].iov_base + base;
-}
-
 void ofi_rdm_recv_done(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_done *done)
 {
 	struct ofi_rdm_ep *owner = ofi_rdm_of_proto(proto);
@@ -163,7 +158,7 @@ void ofi_rdm_recv_done(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_d
 		.context = recv->proto.match.context,
 		.flags = recv->flags & ~(OFI_RDM_RECV_BITS | FI_MULTI_RECV),
 		.len = done->len,
-		.buf = multi && from ? at_offset(recv, done->base) : NULL,
+		.buf = multi && from ? (uint8_t *)recv->proto.iov[0].iov_base + done->base : NULL,
 		.data = done->data,
 		.tag = done->tag,
 		.err = done->err,

@@ -13,16 +13,11 @@
 
 #define CQ_DEFAULT_SIZE 1024
 
-static bool is_empty(const struct ofi_rdm_cq *cq)
-{
-	return ofi_cq_ring_empty(&cq->ring);
-}
-
 ssize_t ofi_rdm_cq_read_ring(struct ofi_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src)
 {
 	ssize_t ret;
 
-	if (is_empty(cq))
+	if (ofi_cq_ring_empty(&cq->ring))
 		return -FI_EAGAIN;
 	if (count && !buf)
 		return -FI_EINVAL;
@@ -53,7 +48,7 @@ OFI_OUTLINE ssize_t ofi_rdm_cq_read_many(struct ofi_rdm_cq *cq, void *buf, size_
 
 ssize_t ofi_rdm_cq_read_any(struct ofi_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src)
 {
-	if (count || is_empty(cq))
+	if (count || ofi_cq_ring_empty(&cq->ring))
 		return ofi_rdm_cq_read_ring(cq, buf, count, src);
 	ofi_lock(&cq->eps_lock);
 	return ofi_rdm_cq_read_many(cq, buf, count, src);
@@ -100,7 +95,7 @@ static bool is_empty_locked(struct ofi_rdm_cq *cq)
 	bool empty;
 
 	ofi_lock(&cq->lock);
-	empty = is_empty(cq);
+	empty = ofi_cq_ring_empty(&cq->ring);
 	ofi_unlock(&cq->lock);
 	return empty;
 }
@@ -125,6 +120,14 @@ static int cq_trywait(struct ofi_cq *base)
 		ret = -FI_EAGAIN;
 	}
 	return ofi_triggers_due(&cq->domain->triggers) ? -FI_EAGAIN : ret;
+}
+
+bool ofi_rdm_cq_ready(struct ofi_cq *base)
+{
+	struct ofi_rdm_cq *cq = (struct ofi_rdm_cq *)base;
+
+	fi_cq_read(&cq->fid, NULL, 0);
+	return !ofi_cq_ring_empty(&cq->ring);
 }
 
 static void cq_free(struct ofi_rdm_cq *cq)
