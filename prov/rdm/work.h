@@ -46,26 +46,22 @@ void ofi_rdm_work_fini(struct ofi_rdm_ep *ep);
  * The calls that are made later, with the mark of deferred work. `check` only checks the arguments.
  * FI_COMPLETION requests a CQ entry.
  */
+typedef ssize_t ofi_rdm_msg_work_fn(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg,
+				    uint64_t flags, bool tagged, uint64_t mark, bool check);
+typedef ssize_t ofi_rdm_rma_work_fn(struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg,
+				    uint64_t flags, bool read, uint64_t mark, bool check);
+typedef ssize_t ofi_rdm_atomic_work_fn(struct ofi_rdm_ep *ep, enum fi_op_type type,
+				       const struct ofi_atomic_args *args, uint64_t flags,
+				       uint64_t mark, bool check);
+
 struct ofi_rdm_work_calls {
-	ssize_t (*send)(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags,
-			bool tagged, uint64_t mark, bool check);
-	ssize_t (*recv)(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags,
-			bool tagged, uint64_t mark, bool check);
-	ssize_t (*rma)(struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
-		       bool read, uint64_t mark, bool check);
-	ssize_t (*atomic)(struct ofi_rdm_ep *ep, enum fi_op_type type,
-			  const struct ofi_atomic_args *args, uint64_t flags, uint64_t mark,
-			  bool check);
+	ofi_rdm_msg_work_fn *send, *recv;
+	ofi_rdm_rma_work_fn *rma;
+	ofi_rdm_atomic_work_fn *atomic;
 };
 
-ssize_t ofi_rdm_send_work(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags,
-			  bool tagged, uint64_t mark, bool check);
-ssize_t ofi_rdm_recv_work(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags,
-			  bool tagged, uint64_t mark, bool check);
-ssize_t ofi_rdm_rma_work(struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
-			 bool read, uint64_t mark, bool check);
-ssize_t ofi_rdm_atomic_work(struct ofi_rdm_ep *ep, enum fi_op_type type,
-			    const struct ofi_atomic_args *args, uint64_t flags, uint64_t mark,
-			    bool check);
+ofi_rdm_msg_work_fn ofi_rdm_send_work, ofi_rdm_recv_work;
+ofi_rdm_rma_work_fn ofi_rdm_rma_work;
+ofi_rdm_atomic_work_fn ofi_rdm_atomic_work;
 
 #endif
