@@ -9,7 +9,6 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "av_key.h"
-#include "av_svc.h"
 #include "prov/base/av_set.h"
 #include "coll.h"
 #include "lock.h"
@@ -28,11 +27,6 @@ struct av_entry {
 	uint32_t number : 31;  /* of its authorization key, or 0 */
 	uint32_t repeated : 1; /* there are or were others */
 };
-
-static struct ofi_rdm_av *rdm_av(struct fid_av *fid)
-{
-	return (struct ofi_rdm_av *)fid;
-}
 
 /* Reads one address. With FI_ADDR_STR the input is an array of pointers to strings. */
 static bool addr_in(const struct ofi_rdm_av *av, const void *from, struct ofi_rdm_addr *addr)
@@ -291,7 +285,7 @@ void ofi_rdm_av_leave(struct ofi_rdm_av *av, struct ofi_rdm_ep *ep)
 static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr_t *fi_addr,
 		     uint64_t flags, void *context)
 {
-	struct ofi_rdm_av *av = rdm_av(fid);
+	struct ofi_rdm_av *av = ofi_rdm_av_of(fid);
 	int ret;
 
 	if (flags & FI_AUTH_KEY && av->keys)
@@ -302,7 +296,7 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
 
 static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *len)
 {
-	struct ofi_rdm_av *av = rdm_av(fid);
+	struct ofi_rdm_av *av = ofi_rdm_av_of(fid);
 	struct ofi_rdm_addr found;
 	uint8_t name[OFI_RDM_ADDR_NAME];
 	char text[OFI_ADDR_STRLEN];
@@ -333,9 +327,9 @@ static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, s
 
 	if (!len)
 		return NULL;
-	if (addr && rdm_av(fid)->addr_format == FI_ADDR_STR) {
+	if (addr && ofi_rdm_av_of(fid)->addr_format == FI_ADDR_STR) {
 		snprintf(text, sizeof(text), "%s", (const char *)addr);
-	} else if (addr && rdm_av(fid)->addr_format == FI_ADDR_EFA) {
+	} else if (addr && ofi_rdm_av_of(fid)->addr_format == FI_ADDR_EFA) {
 		ofi_rdm_addr_from_name(&named, addr);
 		ofi_rdm_addr_str(&named, text, sizeof(text));
 	} else if (addr) {
@@ -348,7 +342,7 @@ static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, s
 static int av_set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_id, uint64_t flags)
 {
 	int ret = ofi_av_set_user_id(fid, fi_addr, user_id, flags);
-	struct ofi_rdm_av *av = rdm_av(fid);
+	struct ofi_rdm_av *av = ofi_rdm_av_of(fid);
 	struct ofi_rdm_ep *ep;
 	bool outside;
 

@@ -20,6 +20,11 @@ struct ofi_rdm_av {
 	int context_bits;	      /* of fi_rx_addr() */
 };
 
+static inline struct ofi_rdm_av *ofi_rdm_av_of(struct fid_av *fid)
+{
+	return (struct ofi_rdm_av *)fid;
+}
+
 int ofi_rdm_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
 		    void *context);
 /* Adds the endpoint to the list of bound endpoints and takes a reference on the AV. */
@@ -52,6 +57,11 @@ fi_addr_t ofi_rdm_av_find(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr
  */
 uint32_t ofi_rdm_av_get_key(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr);
 void ofi_rdm_av_set_key(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr, uint32_t number);
+/* These implement fi_av_insertsvc and fi_av_insertsym. */
+int ofi_rdm_av_insertsvc(struct fid_av *fid, const char *node, const char *service,
+			 fi_addr_t *fi_addr, uint64_t flags, void *context);
+int ofi_rdm_av_insertsym(struct fid_av *fid, const char *node, size_t nodes, const char *service,
+			 size_t services, fi_addr_t *fi_addr, uint64_t flags, void *context);
 /*
  * Returns true if the address is known as that of an endpoint, or, by the index that its owner
  * states, as that of a context. The index becomes 0 if it does not count.

@@ -10,11 +10,6 @@
 
 #define KEY_ADDR (1ULL << 31) /* the fi_addr of the first key; no table grows that far */
 
-static struct ofi_rdm_av *av_of(struct fid_av *fid)
-{
-	return (struct ofi_rdm_av *)fid;
-}
-
 bool ofi_rdm_av_has_keys(const struct ofi_domain *domain)
 {
 	return domain->info->domain_attr->auth_key_size == FI_AV_AUTH_KEY;
@@ -55,7 +50,7 @@ static int check_key(const struct ofi_rdm_av *av, const void *key, size_t len, f
 int ofi_rdm_av_insert_auth_key(struct fid_av *fid, const void *bytes, size_t len,
 			       fi_addr_t *fi_addr, uint64_t flags)
 {
-	struct ofi_rdm_av *av = av_of(fid);
+	struct ofi_rdm_av *av = ofi_rdm_av_of(fid);
 	struct ofi_rdm_av_key *key;
 	int ret = check_key(av, bytes, len, fi_addr, flags);
 
@@ -93,7 +88,7 @@ static uint32_t find_key(struct ofi_rdm_av *av, fi_addr_t fi_addr)
 
 int ofi_rdm_av_lookup_auth_key(struct fid_av *fid, fi_addr_t fi_addr, void *bytes, size_t *len)
 {
-	struct ofi_rdm_av *av = av_of(fid);
+	struct ofi_rdm_av *av = ofi_rdm_av_of(fid);
 	const struct ofi_rdm_av_key *key;
 	uint32_t number;
 	size_t room;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Insertion of addresses by name, one by one and as a range of nodes and services. */
-#include "av_svc.h"
+#include "av.h"
 
 #include <limits.h>
 #include <netdb.h>
@@ -9,7 +9,6 @@
 #include <ofi/addr.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include "av.h"
 #include "prov/base/node_range.h"
 #include "prov/base/refuse.h"
 
@@ -147,13 +146,13 @@ static int insert_range(struct ofi_rdm_av *av, const char *call, const char *nod
 int ofi_rdm_av_insertsvc(struct fid_av *fid, const char *node, const char *service,
 			 fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
-	return insert_range((struct ofi_rdm_av *)fid, "fi_av_insertsvc", node, 1, service, 1,
-			    fi_addr, flags, context);
+	return insert_range(ofi_rdm_av_of(fid), "fi_av_insertsvc", node, 1, service, 1, fi_addr,
+			    flags, context);
 }
 
 int ofi_rdm_av_insertsym(struct fid_av *fid, const char *node, size_t nodes, const char *service,
 			 size_t services, fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
-	return insert_range((struct ofi_rdm_av *)fid, "fi_av_insertsym", node, nodes, service,
-			    services, fi_addr, flags, context);
+	return insert_range(ofi_rdm_av_of(fid), "fi_av_insertsym", node, nodes, service, services,
+			    fi_addr, flags, context);
 }
