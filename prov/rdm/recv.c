@@ -202,18 +202,6 @@ static ssize_t take_claimed(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *m
 	return -FI_EINVAL;
 }
 
-/*
- * Returns true if a NULL buffer would have to take bytes of a claimed message, which is a caller's
- * error.
- */
-static bool lacks_buffer(const struct iovec *iov, size_t count)
-{
-	while (count--)
-		if (!iov[count].iov_base && iov[count].iov_len)
-			return true;
-	return false;
-}
-
 static bool is_probe(uint64_t flags)
 {
 	return flags == FI_PEEK || flags == (FI_PEEK | FI_CLAIM) ||
@@ -240,12 +228,14 @@ static void probe_progress(struct ofi_rdm_ep *ep)
 ssize_t ofi_rdm_recv_probe(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
 {
 	const struct ofi_rdm_ep *to;
+	size_t total;
 	ssize_t ret;
 
 	if ((flags & ~(RX_FLAGS | OFI_RDM_PROBE_FLAGS)) || !is_probe(flags & OFI_RDM_PROBE_FLAGS))
 		return -FI_EBADFLAGS;
+	/* A NULL buffer that would have to take bytes of a claimed message is an error. */
 	if (!(flags & (FI_PEEK | FI_DISCARD)) &&
-	    (is_bad(msg->msg_iov, msg->iov_count) || lacks_buffer(msg->msg_iov, msg->iov_count)))
+	    ofi_rdm_iov_total(msg->msg_iov, msg->iov_count, &total) == -FI_EINVAL)
 		return -FI_EINVAL;
 	if (!ep->receives)
 		return not_receiving(ep);
