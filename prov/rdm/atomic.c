@@ -10,7 +10,6 @@
 #include "prov/base/refuse.h"
 #include <rdma/fi_errno.h>
 #include "atomic.h"
-#include "proto_ops.h"
 #include "lock.h"
 #include "objects.h"
 #include "op.h"

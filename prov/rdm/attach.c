@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Attaching endpoints to the queues and counters whose readers make them progress. */
-#include "attach.h"
+#include "ep.h"
 
 #include "cntr.h"
 #include "cq.h"

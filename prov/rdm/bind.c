@@ -4,7 +4,7 @@
 #include <rdma/fi_errno.h>
 #include "prov/base/ep.h"
 #include "av.h"
-#include "proto_ops.h"
+#include "objects.h"
 #include "cntr.h"
 #include "cq.h"
 #include "ep.h"

@@ -8,7 +8,7 @@
 #include "prov/base/coll.h"
 #include <rdma/fi_errno.h>
 #include "prov/base/refuse.h"
-#include "proto_ops.h"
+#include "objects.h"
 #include "cntr.h"
 #include "coll.h"
 #include "lock.h"

@@ -15,6 +15,9 @@ int ofi_rdm_ep_check(const struct ofi_domain *domain, const struct fi_info *info
 int ofi_rdm_ep_open(struct ofi_rdm_ep *ep, struct ofi_domain *domain, const struct fi_info *info,
 		    const struct ofi_rdm_xport *xport, const struct ofi_rdm_proto_config *config,
 		    struct fid_ep **ep_fid, void *context);
+/* Opens the protocol of an endpoint or of a shared receive context. Returns 0 or -FI_E*. */
+int ofi_rdm_proto_open(struct ofi_rdm_ep *ep, const struct ofi_rdm_xport *xport,
+		       const struct ofi_rdm_proto_config *config);
 /* Returns true if the fid is a reliable-datagram endpoint, an alias, or a context. */
 bool ofi_rdm_is_ep(const struct fid *fid);
 int ofi_rdm_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
@@ -35,5 +38,16 @@ void ofi_rdm_stop(struct ofi_rdm_ep *ep, uint8_t half, uint64_t cntrs);
  * Closes one fid of the endpoint; closing the last one closes the endpoint. Returns 0 or -FI_EBUSY.
  */
 int ofi_rdm_close(struct ofi_rdm_ep *ep);
+
+/*
+ * Attaches the endpoint to everything that is bound, so that whoever reads its queues and counters
+ * makes it progress. Returns 0 or -FI_E*; then detach it.
+ */
+int ofi_rdm_attach(struct ofi_rdm_ep *ep);
+/* Attaches it to queues that were bound later. Returns 0 or -FI_E*. */
+int ofi_rdm_attach_cqs(struct ofi_rdm_ep *ep);
+void ofi_rdm_detach(struct ofi_rdm_ep *ep);
+/* Detaches and unbinds the queue of a direction. */
+void ofi_rdm_release_cq(struct ofi_rdm_ep *ep, uint8_t half);
 
 #endif

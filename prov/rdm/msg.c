@@ -4,7 +4,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
-#include "proto_ops.h"
+#include "objects.h"
 #include "fence.h"
 #include "lock.h"
 #include "msg.h"

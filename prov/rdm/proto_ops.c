@@ -2,7 +2,8 @@
 /* Connects the protocol with an endpoint: its configuration and its callbacks. */
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
-#include "proto_ops.h"
+#include "ep.h"
+#include "objects.h"
 #include "coll.h"
 #include "op.h"
 #include "rma_event.h"

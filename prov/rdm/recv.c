@@ -3,7 +3,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
-#include "proto_ops.h"
+#include "objects.h"
 #include "cq.h"
 #include "lock.h"
 #include "peer.h"

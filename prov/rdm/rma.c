@@ -3,7 +3,6 @@
 #include <string.h>
 #include "prov/base/mr_cache.h"
 #include <rdma/fi_errno.h>
-#include "proto_ops.h"
 #include "lock.h"
 #include "no_calls.h"
 #include "objects.h"

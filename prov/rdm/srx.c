@@ -13,7 +13,7 @@
 #include "msg.h"
 #include "objects.h"
 #include "peer.h"
-#include "proto_ops.h"
+#include "ep.h"
 
 #define SRX_CAPS                                                           \
 	(FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | FI_MULTI_RECV | \

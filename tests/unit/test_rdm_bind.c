@@ -9,7 +9,6 @@
 #include "capture.h"
 #include "prov/rdm/av.h"
 #include "prov/rdm/cq.h"
-#include "prov/rdm/proto_ops.h"
 #include "prov/rdm/cntr.h"
 #include "prov/rdm/ep.h"
 #include "prov/rdm/objects.h"
