@@ -21,7 +21,6 @@ enum {
 };
 
 struct shape {
-	const char *name;
 	unsigned int has;
 	uint8_t flags; /* permitted flags */
 	uint8_t len;   /* bytes that always follow the base */
@@ -32,35 +31,34 @@ struct shape {
 	(EIGHT(has, HAS_TOTAL) + EIGHT(has, HAS_OFFSET) + EIGHT(has, HAS_RID) +  \
 	 EIGHT(has, HAS_STATUS) + EIGHT(has, HAS_KEY) + EIGHT(has, HAS_ATOMIC) + \
 	 2 * EIGHT(has, HAS_RANGE))
-#define SHAPE(name, has, flags)                     \
-	{                                           \
-		name, has, flags, FIXED_LENGTH(has) \
+#define SHAPE(has, flags)                     \
+	{                                     \
+		has, flags, FIXED_LENGTH(has) \
 	}
 
 #define OF_MESSAGE (OFI_RDM_WIRE_TAGGED | OFI_RDM_WIRE_DATA | OFI_RDM_WIRE_WANT_ACK)
 
 static const struct shape shapes[OFI_RDM_WIRE_TYPES] = {
-	[OFI_RDM_WIRE_EAGER] = SHAPE("EAGER", HAS_TAG | HAS_PAYLOAD, OF_MESSAGE),
-	[OFI_RDM_WIRE_SEG_FIRST] =
-		SHAPE("SEG_FIRST", HAS_TOTAL | HAS_TAG | HAS_PAYLOAD, OF_MESSAGE),
-	[OFI_RDM_WIRE_SEG_NEXT] = SHAPE("SEG_NEXT", HAS_OFFSET | HAS_PAYLOAD, 0),
-	[OFI_RDM_WIRE_RTS] = SHAPE("RTS", HAS_TOTAL | HAS_TAG | HAS_LIST, OF_MESSAGE),
-	[OFI_RDM_WIRE_CTS] = SHAPE("CTS", HAS_TOTAL | HAS_RID | HAS_LIST, 0),
-	[OFI_RDM_WIRE_FIN] = SHAPE("FIN", HAS_STATUS, OFI_RDM_WIRE_WRITTEN),
-	[OFI_RDM_WIRE_ACK] = SHAPE("ACK", 0, 0),
-	[OFI_RDM_WIRE_ATOMIC_REQ] = SHAPE("ATOMIC_REQ", HAS_ATOMIC | HAS_LIST | HAS_PAYLOAD, 0),
-	[OFI_RDM_WIRE_ATOMIC_RSP] = SHAPE("ATOMIC_RSP", HAS_STATUS | HAS_PAYLOAD, 0),
-	[OFI_RDM_WIRE_STOP] = SHAPE("STOP", 0, 0),
-	[OFI_RDM_WIRE_GO] = SHAPE("GO", 0, 0),
-	[OFI_RDM_WIRE_KEY_REQ] = SHAPE("KEY_REQ", HAS_KEY, 0),
-	[OFI_RDM_WIRE_KEY_RSP] = SHAPE("KEY_RSP", HAS_STATUS | HAS_RANGE | HAS_LIST, 0),
-	[OFI_RDM_WIRE_BYE] = SHAPE("BYE", 0, 0),
-	[OFI_RDM_WIRE_BYE_RSP] = SHAPE("BYE_RSP", HAS_STATUS, 0),
-	[OFI_RDM_WIRE_RMA_EVENT] = SHAPE("RMA_NOTE", HAS_TOTAL | HAS_TAG | HAS_LIST,
-					 OFI_RDM_WIRE_DATA | OFI_RDM_WIRE_READ),
-	[OFI_RDM_WIRE_HALT] = SHAPE("HALT", 0, 0),
-	[OFI_RDM_WIRE_SEG_REQ] = SHAPE("SEG_REQ", 0, 0),
-	[OFI_RDM_WIRE_SEG_ASKED] = SHAPE("SEG_ASKED", HAS_OFFSET | HAS_PAYLOAD, 0),
+	[OFI_RDM_WIRE_EAGER] = SHAPE(HAS_TAG | HAS_PAYLOAD, OF_MESSAGE),
+	[OFI_RDM_WIRE_SEG_FIRST] = SHAPE(HAS_TOTAL | HAS_TAG | HAS_PAYLOAD, OF_MESSAGE),
+	[OFI_RDM_WIRE_SEG_NEXT] = SHAPE(HAS_OFFSET | HAS_PAYLOAD, 0),
+	[OFI_RDM_WIRE_RTS] = SHAPE(HAS_TOTAL | HAS_TAG | HAS_LIST, OF_MESSAGE),
+	[OFI_RDM_WIRE_CTS] = SHAPE(HAS_TOTAL | HAS_RID | HAS_LIST, 0),
+	[OFI_RDM_WIRE_FIN] = SHAPE(HAS_STATUS, OFI_RDM_WIRE_WRITTEN),
+	[OFI_RDM_WIRE_ACK] = SHAPE(0, 0),
+	[OFI_RDM_WIRE_ATOMIC_REQ] = SHAPE(HAS_ATOMIC | HAS_LIST | HAS_PAYLOAD, 0),
+	[OFI_RDM_WIRE_ATOMIC_RSP] = SHAPE(HAS_STATUS | HAS_PAYLOAD, 0),
+	[OFI_RDM_WIRE_STOP] = SHAPE(0, 0),
+	[OFI_RDM_WIRE_GO] = SHAPE(0, 0),
+	[OFI_RDM_WIRE_KEY_REQ] = SHAPE(HAS_KEY, 0),
+	[OFI_RDM_WIRE_KEY_RSP] = SHAPE(HAS_STATUS | HAS_RANGE | HAS_LIST, 0),
+	[OFI_RDM_WIRE_BYE] = SHAPE(0, 0),
+	[OFI_RDM_WIRE_BYE_RSP] = SHAPE(HAS_STATUS, 0),
+	[OFI_RDM_WIRE_RMA_EVENT] =
+		SHAPE(HAS_TOTAL | HAS_TAG | HAS_LIST, OFI_RDM_WIRE_DATA | OFI_RDM_WIRE_READ),
+	[OFI_RDM_WIRE_HALT] = SHAPE(0, 0),
+	[OFI_RDM_WIRE_SEG_REQ] = SHAPE(0, 0),
+	[OFI_RDM_WIRE_SEG_ASKED] = SHAPE(HAS_OFFSET | HAS_PAYLOAD, 0),
 };
 
 static const char *const errors[OFI_RDM_WIRE_ERRORS] = {
@@ -93,11 +91,6 @@ static const char *const errors[OFI_RDM_WIRE_ERRORS] = {
 const char *ofi_rdm_wire_strerror(enum ofi_rdm_wire_error error)
 {
 	return (unsigned int)error < OFI_RDM_WIRE_ERRORS ? errors[error] : "unknown error";
-}
-
-const char *ofi_rdm_wire_type_name(unsigned int type)
-{
-	return type < OFI_RDM_WIRE_TYPES && shapes[type].name ? shapes[type].name : "?";
 }
 
 OFI_INLINE size_t fields_len(const struct ofi_rdm_wire_packet *p, const struct shape *shape)
@@ -295,7 +288,7 @@ OFI_INLINE enum ofi_rdm_wire_error parse_as(const struct ofi_rdm_wire_base *base
 static enum ofi_rdm_wire_error parse_any(const struct ofi_rdm_wire_base *base, const uint8_t *at,
 					 const uint8_t *end, struct ofi_rdm_wire_packet *packet)
 {
-	if (base->type >= OFI_RDM_WIRE_TYPES || !shapes[base->type].name)
+	if (base->type < OFI_RDM_WIRE_EAGER || base->type >= OFI_RDM_WIRE_TYPES)
 		return OFI_RDM_WIRE_E_TYPE;
 	return parse_as(base, at, end, base->type, packet);
 }

@@ -26,7 +26,7 @@
  *   BYE_RSP     status: 0 if nothing more will be sent on the connection, or FI_EBUSY
  *   SEG_REQ     asks for the announced message `id` in segments: it cannot be read or written
  *   SEG_ASKED   offset payload: these segments, starting at offset 0
- *   RMA_NOTE    total [data] regions[count]: the sender wrote the regions; with READ: it read them
+ *   RMA_EVENT   total [data] regions[count]: the sender wrote the regions; with READ: it read them
  *
  * `id` is the sender's number of the message or request.
  *
@@ -185,7 +185,6 @@ enum ofi_rdm_wire_error {
 enum ofi_rdm_wire_error ofi_rdm_wire_parse(const void *bytes, size_t len,
 					   struct ofi_rdm_wire_packet *packet);
 const char *ofi_rdm_wire_strerror(enum ofi_rdm_wire_error error);
-const char *ofi_rdm_wire_type_name(unsigned int type);
 
 /*
  * Writes the header of a packet from its parsed form. The payload follows it; `list` is in wire
