@@ -8,15 +8,11 @@
 #include "calls.h"
 #include "ep.h"
 #include "prov/base/refuse.h"
+#include "stats.h"
 
 static struct ofi_rdm_fid *alias_of(struct fid *fid)
 {
 	return (struct ofi_rdm_fid *)fid;
-}
-
-static struct fid *aliased_fid(struct fid *fid)
-{
-	return &alias_of(fid)->endpoint->fid.fid;
 }
 
 struct ofi_ep_op_flags ofi_rdm_op_flags(struct ofi_rdm_fid *a)
@@ -42,6 +38,7 @@ static int alias_control(struct fid *fid, int command, void *arg)
 {
 	struct ofi_rdm_fid *a = alias_of(fid);
 	struct ofi_ep_op_flags of = ofi_rdm_op_flags(a);
+	struct fid *aliased = &a->endpoint->fid.fid;
 
 	switch (command) {
 	case FI_ALIAS:
@@ -51,14 +48,8 @@ static int alias_control(struct fid *fid, int command, void *arg)
 	case FI_SETOPSFLAG:
 		return ofi_ep_set_op_flags(a->endpoint->domain->prov, &of, arg);
 	default:
-		return aliased_fid(fid)->ops->control(aliased_fid(fid), command, arg);
+		return aliased->ops->control(aliased, command, arg);
 	}
-}
-
-static int alias_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
-			  void *context)
-{
-	return aliased_fid(fid)->ops->ops_open(aliased_fid(fid), name, flags, ops, context);
 }
 
 static const struct fi_ops fid_ops = {
@@ -67,7 +58,7 @@ static const struct fi_ops fid_ops = {
 	.close = alias_close,
 	.bind = ofi_rdm_bind,
 	.control = alias_control,
-	.ops_open = alias_ops_open,
+	.ops_open = ofi_rdm_stats_open_ops,
 };
 
 int ofi_rdm_alias_open(struct ofi_rdm_ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags,

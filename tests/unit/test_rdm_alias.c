@@ -14,6 +14,7 @@
 #include "prov/rdm/atomic.h"
 #include "prov/rdm/calls.h"
 #include "prov/rdm/ep.h"
+#include "prov/rdm/stats.h"
 #include "prov/rdm/work.h"
 
 static const struct fi_provider prov = { .name = "test" };
@@ -103,6 +104,16 @@ int ofi_rdm_bind(struct fid *fid, struct fid *bfid, uint64_t its_flags)
 	return (int)its_flags;
 }
 
+int ofi_rdm_stats_open_ops(struct fid *fid, const char *name, uint64_t its_flags, void **ops,
+			   void *arg)
+{
+	assert_ptr_equal(ofi_rdm_self((struct fid_ep *)fid), &ep);
+	assert_string_equal(name, "stats");
+	assert_ptr_equal(arg, &context);
+	*ops = buf;
+	return (int)its_flags;
+}
+
 /* The endpoint's own calls. */
 
 static int own_control(struct fid *fid, int command, void *arg)
@@ -110,16 +121,6 @@ static int own_control(struct fid *fid, int command, void *arg)
 	assert_ptr_equal(fid, &ep.fid.fid);
 	assert_ptr_equal(arg, &context);
 	return PASSED_ON + command;
-}
-
-static int own_ops_open(struct fid *fid, const char *name, uint64_t its_flags, void **ops,
-			void *arg)
-{
-	assert_ptr_equal(fid, &ep.fid.fid);
-	assert_string_equal(name, "stats");
-	assert_ptr_equal(arg, &context);
-	*ops = buf;
-	return (int)its_flags;
 }
 
 static ssize_t own_cancel(struct fid *fid, void *arg)
@@ -160,7 +161,7 @@ size_t ofi_rdm_atomic_count(size_t payload, enum fi_datatype datatype, enum fi_o
 	return op == FI_SUM || op == FI_CSWAP ? 5 : 0;
 }
 
-static struct fi_ops own_fid = { .control = own_control, .ops_open = own_ops_open };
+static struct fi_ops own_fid = { .control = own_control };
 static struct fi_ops_ep own_ep = { .cancel = own_cancel,
 				   .getopt = own_getopt,
 				   .setopt = own_setopt };
