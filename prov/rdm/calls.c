@@ -78,14 +78,12 @@ ssize_t ofi_rdm_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, 
 ssize_t ofi_rdm_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
 	struct ofi_rdm_ep *ep = ofi_rdm_self(fid);
+	struct fi_msg_tagged untagged;
 
 	if (!msg)
 		return -FI_EINVAL;
-	return ofi_rdm_send_work(ep,
-				 &(struct fi_msg_tagged){ msg->msg_iov, msg->desc, msg->iov_count,
-							  msg->addr, 0, 0, msg->context,
-							  msg->data },
-				 ofi_rdm_msg_flags(ep, flags), false, 0, false);
+	untagged = ofi_untagged(msg);
+	return ofi_rdm_send_work(ep, &untagged, ofi_rdm_msg_flags(ep, flags), false, 0, false);
 }
 
 ssize_t ofi_rdm_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data,
@@ -189,13 +187,13 @@ OFI_OUTLINE ssize_t ofi_rdm_trecv_any(struct fid_ep *fid, void *buf, size_t len,
 ssize_t ofi_rdm_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
 	struct ofi_rdm_ep *ep = ofi_rdm_self(fid);
+	struct fi_msg_tagged untagged;
 
 	if (!msg)
 		return -FI_EINVAL;
-	return ofi_rdm_recv_work(ep,
-				 &(struct fi_msg_tagged){ msg->msg_iov, msg->desc, msg->iov_count,
-							  msg->addr, 0, 0, msg->context, 0 },
-				 flags | (ep->rx_selective ? 0 : FI_COMPLETION), false, 0, false);
+	untagged = ofi_untagged(msg);
+	flags |= ep->rx_selective ? 0 : FI_COMPLETION;
+	return ofi_rdm_recv_work(ep, &untagged, flags, false, 0, false);
 }
 
 ssize_t ofi_rdm_trecvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
