@@ -224,16 +224,6 @@ static OFI_OUTLINE ssize_t read_many(struct ofi_rdm_cq *cq, void *buf, size_t co
 	return ofi_rdm_cq_read_many(cq, buf, count, src);
 }
 
-static OFI_OUTLINE ssize_t wake_both_empty(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep)
-{
-	return wake_both(cq, ep, -FI_EAGAIN);
-}
-
-static OFI_OUTLINE ssize_t wake_one_empty(struct ofi_rdm_cq *cq)
-{
-	return wake_one(cq, -FI_EAGAIN);
-}
-
 /*
  * Reads the ring, or makes progress if it is empty. If only one endpoint completes into the CQ, its
  * completions go directly to buf. A single completion is polled first, because most calls want one,
@@ -269,9 +259,9 @@ OFI_INLINE ssize_t read_entries(struct ofi_rdm_cq *cq, void *buf, size_t count, 
 		ep->direct.src = NULL;
 	ofi_forget(ep);
 	if (ofi_unlikely(!ofi_rdm_release(ep, nolock)))
-		return wake_both_empty(cq, ep);
+		return wake_both(cq, ep, -FI_EAGAIN);
 	if (ofi_unlikely(!release_cq(cq, nolock)))
-		return wake_one_empty(cq);
+		return wake_one(cq, -FI_EAGAIN);
 	return -FI_EAGAIN;
 }
 
