@@ -61,7 +61,6 @@ struct vrb_rc_conn {
 	struct vrb_shm_conn *shm;
 	struct vrb_ud_conn *ud; /* what stands for the queue pair, or NULL; see ud.h */
 	bool peer_shares;	/* the peer takes part in shared memory */
-	bool active;		/* we requested the connection */
 	bool mirror;	 /* the passive end of an endpoint's connection to itself: receives only */
 	bool live;	 /* packets go to the peer's protocol: it is peer->conn, or a mirror */
 	bool used;	 /* something arrived; cleared by whoever checks it */
