@@ -331,7 +331,7 @@ void vrb_rdm_conn_step_failed(struct ofi_rdm_peer *peer, int err)
 
 void vrb_rdm_conn_retry_post(struct ofi_rdm_proto_peer *of)
 {
-	struct ofi_rdm_peer *peer = (struct ofi_rdm_peer *)of;
+	struct ofi_rdm_peer *peer = vrb_rc_peer_of(of);
 	struct ofi_rdm_ep *ep = peer->ep;
 
 	if (vrb_rc_peer(peer)->starved)
@@ -448,7 +448,7 @@ void vrb_rdm_conn_tick(struct ofi_rdm_ep *ep)
 
 int vrb_rdm_conn_want(struct ofi_rdm_proto_peer *of)
 {
-	struct ofi_rdm_peer *peer = (struct ofi_rdm_peer *)of;
+	struct ofi_rdm_peer *peer = vrb_rc_peer_of(of);
 	struct ofi_rdm_ep *ep = peer->ep;
 
 	if (ep->closing || ep->dead)
@@ -494,7 +494,7 @@ void vrb_rdm_conn_alive(struct vrb_rc_conn *conn)
 
 void vrb_rdm_conn_bye(struct ofi_rdm_proto_peer *of, const struct ofi_rdm_wire_packet *packet)
 {
-	struct ofi_rdm_peer *peer = (struct ofi_rdm_peer *)of;
+	struct ofi_rdm_peer *peer = vrb_rc_peer_of(of);
 	struct ofi_rdm_conn_input input = { .event = OFI_RDM_CONN_BYE };
 
 	if (packet->type == OFI_RDM_WIRE_BYE)

@@ -55,7 +55,7 @@ static void peer_flooded(struct ofi_rdm_peer *peer)
 
 void vrb_rdm_conn_overdue(struct ofi_rdm_proto_peer *of)
 {
-	struct ofi_rdm_peer *peer = (struct ofi_rdm_peer *)of;
+	struct ofi_rdm_peer *peer = vrb_rc_peer_of(of);
 	char text[OFI_ADDR_STRLEN];
 
 	FI_WARN_SPARSE(
@@ -67,7 +67,7 @@ void vrb_rdm_conn_overdue(struct ofi_rdm_proto_peer *of)
 
 void vrb_rdm_conn_fault(struct ofi_rdm_proto_peer *of, enum ofi_rdm_wire_error error)
 {
-	struct ofi_rdm_peer *peer = (struct ofi_rdm_peer *)of;
+	struct ofi_rdm_peer *peer = vrb_rc_peer_of(of);
 	char text[OFI_ADDR_STRLEN];
 
 	if (error == OFI_RDM_WIRE_E_MEMORY) {

@@ -24,11 +24,6 @@ struct vrb_rdm_lease {
 	SLIST_ENTRY(vrb_rdm_lease) spare; /* in ep->spare_leases */
 };
 
-static struct ofi_rdm_peer *peer_of(struct ofi_rdm_proto_peer *peer)
-{
-	return (struct ofi_rdm_peer *)peer;
-}
-
 static int reg_cached(struct ofi_rdm_ep *ep, const struct iovec *iov, unsigned int access,
 		      struct ofi_rdm_proto_mr *mr)
 {
@@ -222,7 +217,7 @@ int vrb_rdm_mem_reg(struct ofi_rdm_proto_peer *proto_peer, const struct iovec *i
 		    enum ofi_rdm_proto_access access, struct ofi_rdm_proto_mr *mr)
 {
 	bool written = access == OFI_RDM_PROTO_DESTINATION || access == OFI_RDM_PROTO_PEER_WRITES;
-	struct ofi_rdm_peer *peer = peer_of(proto_peer);
+	struct ofi_rdm_peer *peer = vrb_rc_peer_of(proto_peer);
 	struct vrb_rc_conn *conn = vrb_rc_peer(peer)->conn;
 	const struct ofi_hmem *hmem = ofi_hmem_at(peer->ep->hmem, iov->iov_base);
 
@@ -256,7 +251,7 @@ static void end_soon(struct ofi_rdm_peer *peer, int err)
 
 int vrb_rdm_mem_bind(struct ofi_rdm_proto_peer *proto_peer, struct ofi_rdm_proto_mr *mr)
 {
-	struct ofi_rdm_peer *peer = peer_of(proto_peer);
+	struct ofi_rdm_peer *peer = vrb_rc_peer_of(proto_peer);
 	int err = vrb_rdm_window_bind(mr->grant);
 
 	if (!err)
@@ -271,7 +266,7 @@ int vrb_rdm_mem_bind(struct ofi_rdm_proto_peer *proto_peer, struct ofi_rdm_proto
 int vrb_rdm_mem_revoke(struct ofi_rdm_proto_peer *proto_peer, struct ofi_rdm_proto_mr *mr,
 		       struct ofi_rdm_proto_item *item)
 {
-	struct ofi_rdm_peer *peer = peer_of(proto_peer);
+	struct ofi_rdm_peer *peer = vrb_rc_peer_of(proto_peer);
 	int err = vrb_rdm_window_revoke(mr->grant, item);
 
 	if (!err)
@@ -294,11 +289,11 @@ static void put_window(struct ofi_rdm_peer *peer, struct vrb_rdm_window *window)
 void vrb_rdm_mem_dereg(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr)
 {
 	if (ofi_unlikely(mr->rkey & OFI_RDM_PROTO_COPIED))
-		vrb_shm_revoke(vrb_rc_peer(peer_of(peer))->conn, mr->rkey);
+		vrb_shm_revoke(vrb_rc_peer(vrb_rc_peer_of(peer))->conn, mr->rkey);
 	if (mr->window)
-		put_window(peer_of(peer), mr->grant);
+		put_window(vrb_rc_peer_of(peer), mr->grant);
 	else if (mr->grant)
-		lease_put(peer_of(peer)->ep, mr->grant);
+		lease_put(vrb_rc_peer_of(peer)->ep, mr->grant);
 	if (mr->handle)
-		ofi_mr_cache_put(peer_of(peer)->ep->domain->cache, mr->handle);
+		ofi_mr_cache_put(vrb_rc_peer_of(peer)->ep->domain->cache, mr->handle);
 }

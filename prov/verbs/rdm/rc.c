@@ -20,11 +20,6 @@
 #define SOFT_READ	    (128u << 10)
 #define SOFT_READS	    2
 
-static struct ofi_rdm_peer *peer_of(struct ofi_rdm_proto_peer *peer)
-{
-	return (struct ofi_rdm_peer *)peer;
-}
-
 static uint64_t slot_kind(enum vrb_rdm_kind kind)
 {
 	return (uint64_t)kind << OFI_RDM_KIND_SHIFT;
@@ -136,7 +131,7 @@ static int rc_send(struct ofi_rdm_proto_peer *proto_peer, const void *hdr, size_
 		   const struct iovec *iov, size_t offset, size_t len,
 		   struct ofi_rdm_proto_out *out)
 {
-	struct ofi_rdm_peer *peer = (struct ofi_rdm_peer *)proto_peer;
+	struct ofi_rdm_peer *peer = vrb_rc_peer_of(proto_peer);
 	uint64_t flags = slot_kind(VRB_RDM_PACKET) | (out ? 0 : OFI_RDM_SILENT);
 	struct vrb_rdm_packet *packet = &vrb_rc(peer->ep)->packet;
 
@@ -169,7 +164,7 @@ static int post_rdma(struct ofi_rdm_peer *peer, struct vrb_rdm_fast_rma *rma, vo
 static OFI_OUTLINE int read_copied(struct ofi_rdm_proto_in *in, void *addr, size_t len,
 				   uint64_t remote, uint64_t key)
 {
-	struct ofi_rdm_peer *peer = peer_of(in->peer);
+	struct ofi_rdm_peer *peer = vrb_rc_peer_of(in->peer);
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_READ, .send_flags = VRB_SHM_COPIED };
 	struct vrb_rc_conn *conn = vrb_rc_peer(peer)->conn;
 	int ret = vrb_shm_copy(conn, addr, len, remote, key);
@@ -181,7 +176,7 @@ static OFI_OUTLINE int read_copied(struct ofi_rdm_proto_in *in, void *addr, size
 static int rc_read(struct ofi_rdm_proto_in *in, void *addr, const struct ofi_rdm_proto_mr *mr,
 		   size_t len, uint64_t remote, uint64_t rkey)
 {
-	struct ofi_rdm_peer *peer = peer_of(in->peer);
+	struct ofi_rdm_peer *peer = vrb_rc_peer_of(in->peer);
 
 	if (ofi_unlikely(rkey & OFI_RDM_PROTO_COPIED))
 		return read_copied(in, addr, len, remote, rkey);
@@ -192,7 +187,7 @@ static int rc_read(struct ofi_rdm_proto_in *in, void *addr, const struct ofi_rdm
 static int rc_write(struct ofi_rdm_proto_out *out, void *addr, const struct ofi_rdm_proto_mr *mr,
 		    size_t len, uint64_t remote, uint64_t rkey)
 {
-	struct ofi_rdm_peer *peer = peer_of(out->peer);
+	struct ofi_rdm_peer *peer = vrb_rc_peer_of(out->peer);
 
 	return post_rdma(peer, &vrb_rc(peer->ep)->write, addr, mr, len, remote, rkey,
 			 slot_kind(VRB_RDM_WRITE), out);
@@ -228,14 +223,14 @@ static struct ofi_rdm_proto_in *rc_keep(struct ofi_rdm_proto_in *in, bool payloa
 	if (kept && payload &&
 	    (in->packet.type == OFI_RDM_WIRE_EAGER || in->packet.type == OFI_RDM_WIRE_SEG_FIRST ||
 	     in->packet.type == OFI_RDM_WIRE_RTS))
-		ofi_rdm_count(peer_of(in->peer)->ep, OFI_STATS_UNEXPECTED,
+		ofi_rdm_count(vrb_rc_peer_of(in->peer)->ep, OFI_STATS_UNEXPECTED,
 			      OFI_STATS_UNEXPECTED_BYTES, in->total);
 	return kept ? &kept->in : NULL;
 }
 
 static OFI_OUTLINE void release_and_fill(struct ofi_rdm_proto_in *in)
 {
-	struct ofi_rdm_ep *ep = peer_of(in->peer)->ep;
+	struct ofi_rdm_ep *ep = vrb_rc_peer_of(in->peer)->ep;
 
 	vrb_rdm_rx_put(&vrb_rc(ep)->rx, (struct vrb_rdm_rx *)in);
 	if (!ep->closing)
@@ -258,24 +253,25 @@ static void rc_release(struct ofi_rdm_proto_in *in)
 
 static struct ofi_rdm_proto_in *rc_in_at(struct ofi_rdm_proto_peer *peer, uint32_t index)
 {
-	return (struct ofi_rdm_proto_in *)vrb_rdm_rx_at(&vrb_rc(peer_of(peer)->ep)->rx, index);
+	return (struct ofi_rdm_proto_in *)vrb_rdm_rx_at(&vrb_rc(vrb_rc_peer_of(peer)->ep)->rx,
+							index);
 }
 
 static bool rc_quiet(const struct ofi_rdm_proto_peer *peer)
 {
-	const struct vrb_rc_conn *conn = vrb_rc_peer((const struct ofi_rdm_peer *)peer)->conn;
+	const struct vrb_rc_conn *conn = vrb_rc_peer(vrb_rc_peer_of(peer))->conn;
 
 	return !conn || vrb_rc_conn_idle(conn);
 }
 
 static uint32_t rc_mark(const struct ofi_rdm_proto_peer *peer)
 {
-	return vrb_rc_peer((const struct ofi_rdm_peer *)peer)->conn->head;
+	return vrb_rc_peer(vrb_rc_peer_of(peer))->conn->head;
 }
 
 static bool rc_passed(struct ofi_rdm_proto_peer *peer, uint32_t mark)
 {
-	struct vrb_rc_conn *conn = vrb_rc_peer(peer_of(peer))->conn;
+	struct vrb_rc_conn *conn = vrb_rc_peer(vrb_rc_peer_of(peer))->conn;
 
 	if ((int32_t)(conn->tail - mark) >= 0)
 		return true;
@@ -287,7 +283,7 @@ static bool rc_passed(struct ofi_rdm_proto_peer *peer, uint32_t mark)
 
 static void rc_touch(struct ofi_rdm_proto_peer *peer)
 {
-	struct vrb_rc_conn *conn = vrb_rc_peer(peer_of(peer))->conn;
+	struct vrb_rc_conn *conn = vrb_rc_peer(vrb_rc_peer_of(peer))->conn;
 
 	if (vrb_rc_conn_idle(conn))
 		vrb_rc_conn_touch(conn, &peer->flow);
@@ -295,7 +291,7 @@ static void rc_touch(struct ofi_rdm_proto_peer *peer)
 
 static bool rc_settled(struct ofi_rdm_proto_peer *peer)
 {
-	struct vrb_rc_conn *conn = vrb_rc_peer(peer_of(peer))->conn;
+	struct vrb_rc_conn *conn = vrb_rc_peer(vrb_rc_peer_of(peer))->conn;
 
 	if (rc_quiet(peer))
 		return true;

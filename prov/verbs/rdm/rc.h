@@ -119,6 +119,11 @@ static inline struct vrb_rc_peer *vrb_rc_peer(const struct ofi_rdm_peer *peer)
 	return (struct vrb_rc_peer *)((char *)(uintptr_t)peer - offsetof(struct vrb_rc_peer, rdm));
 }
 
+static inline struct ofi_rdm_peer *vrb_rc_peer_of(const struct ofi_rdm_proto_peer *peer)
+{
+	return (struct ofi_rdm_peer *)(uintptr_t)peer;
+}
+
 static inline struct vrb_domain *vrb_rc_domain(const struct ofi_rdm_ep *ep)
 {
 	return (struct vrb_domain *)ep->domain;
