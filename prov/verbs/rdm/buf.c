@@ -242,15 +242,11 @@ static bool rx_grow(struct vrb_rdm_rx_ring *ring)
 }
 
 /* The maximum: posted and reserved buffers, a quarter more for held ones, and the missing ones. */
-static bool has_all(const struct vrb_rdm_rx_ring *ring)
-{
-	return ring->count >=
-	       ring->depth + ring->reserve + (ring->held ? ring->depth / 4 : 0) + ring->missing;
-}
-
 static bool may_grow(const struct vrb_rdm_rx_ring *ring)
 {
-	return !has_all(ring) && !ring->refused;
+	uint32_t most = ring->depth + ring->reserve + (ring->held ? ring->depth / 4 : 0);
+
+	return !ring->refused && ring->count < most + ring->missing;
 }
 
 /* Links at most `want` work requests. Returns their number. */
@@ -293,11 +289,6 @@ static struct ibv_recv_wr doubted, missing;
 static struct vrb_rdm_rx_buf *buf_at(const struct vrb_rdm_rx_ring *ring, uint32_t i)
 {
 	return &ring->rx[i / CHUNK_BUFS][i % CHUNK_BUFS];
-}
-
-static struct vrb_rdm_rx *rx_of(const struct ibv_recv_wr *wr)
-{
-	return (struct vrb_rdm_rx *)(uintptr_t)(wr->wr_id & ~(uint64_t)VRB_RDM_RX_BIT);
 }
 
 /*
@@ -349,7 +340,7 @@ void vrb_rdm_rx_doubt(struct vrb_rdm_rx_ring *ring)
 	if (ring->judge_at)
 		return;
 	for (wr = ring->free; wr; wr = wr->next)
-		rx_of(wr)->idle = true;
+		vrb_rdm_rx_at_id(wr->wr_id)->idle = true;
 	for (i = 0; i < ring->count; i++) {
 		buf = buf_at(ring, i);
 		if (!buf->rx.idle && !buf->rx.held && buf->wr.next != &missing)
@@ -373,7 +364,7 @@ struct vrb_rdm_rx *vrb_rdm_rx_take(struct vrb_rdm_rx_ring *ring)
 	ring->free = wr->next;
 	ring->free_count--;
 	ring->above++;
-	return rx_of(wr);
+	return vrb_rdm_rx_at_id(wr->wr_id);
 }
 
 int vrb_rdm_rx_fill(struct vrb_rdm_rx_ring *ring)
@@ -392,15 +383,14 @@ int vrb_rdm_rx_fill(struct vrb_rdm_rx_ring *ring)
 	ring->posts += n;
 	for (wr = err ? bad : NULL; wr; wr = next) {
 		next = wr->next;
-		vrb_rdm_rx_reuse(ring, rx_of(wr));
+		vrb_rdm_rx_reuse(ring, vrb_rdm_rx_at_id(wr->wr_id));
 		ring->above--;
 		ring->posts--;
 	}
-	if (err)
-		rx_recount(ring);
-	if (err)
-		return vrb_errno(err);
-	return rx_posted(ring) ? 0 : -FI_ENOMEM;
+	if (!err)
+		return rx_posted(ring) ? 0 : -FI_ENOMEM;
+	rx_recount(ring);
+	return vrb_errno(err);
 }
 
 static bool is_small(const struct vrb_rdm_rx *rx)

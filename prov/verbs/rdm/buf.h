@@ -187,6 +187,12 @@ struct vrb_rdm_rx_ring {
 /* The wr_id of a receive is its address with this bit, which addresses of slots do not have. */
 #define VRB_RDM_RX_BIT 1u
 
+/* Returns the packet of a receive with that wr_id. */
+static inline struct vrb_rdm_rx *vrb_rdm_rx_at_id(uint64_t wr_id)
+{
+	return (struct vrb_rdm_rx *)(uintptr_t)(wr_id & ~(uint64_t)VRB_RDM_RX_BIT);
+}
+
 void vrb_rdm_rx_init(struct vrb_rdm_rx_ring *ring, struct vrb_domain *domain, size_t size,
 		     uint32_t depth, uint32_t reserve);
 /* Frees the buffers after the queue has been destroyed, or if there was none. */

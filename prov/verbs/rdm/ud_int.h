@@ -410,8 +410,7 @@ static inline struct vrb_ud_way vrb_ud_way_of(const struct vrb_ud_conn *ud)
 /* Appends a receive that the transport has posted. */
 static inline void vrb_ud_recv_add(struct vrb_ud *all, const struct ibv_recv_wr *wr)
 {
-	all->recvs[all->recv_head++ & all->message_mask] =
-		(struct vrb_rdm_rx *)(uintptr_t)(wr->wr_id & ~(uint64_t)VRB_RDM_RX_BIT);
+	all->recvs[all->recv_head++ & all->message_mask] = vrb_rdm_rx_at_id(wr->wr_id);
 }
 
 /* Appends a message that has arrived. */

@@ -442,8 +442,7 @@ bool vrb_ud_rc_post(struct vrb_ud_conn *ud, struct ibv_send_wr *wr, struct ibv_s
 /* Drops the completions of a queue pair that is gone, but posts its receives again. */
 int vrb_ud_rc_take(struct vrb_ud *all, const struct ibv_wc *wc, struct ibv_wc *out)
 {
-	struct vrb_rdm_rx *rx =
-		(struct vrb_rdm_rx *)(uintptr_t)(wc->wr_id & ~(uint64_t)VRB_RDM_RX_BIT);
+	struct vrb_rdm_rx *rx = vrb_rdm_rx_at_id(wc->wr_id);
 	struct vrb_ud_rc *rc = rc_find(all, wc->qp_num);
 	bool received = wc->wr_id & VRB_RDM_RX_BIT;
 
