@@ -14,9 +14,9 @@
 #include <rdma/rdma_cma.h>
 #include "rc_conn.h"
 #include "secret.h"
-#include "ud.h"
+#include "ud_wire.h"
 
-#define VRB_RDM_CM_MAX (1 + OFI_RDM_CMWIRE_LEN + VRB_RDM_MAC_LEN + VRB_UD_SAYS)
+#define VRB_RDM_CM_MAX (1 + OFI_RDM_CMWIRE_LEN + VRB_RDM_MAC_LEN + VRB_UD_WORDS)
 
 struct vrb_rdm_proof {
 	struct vrb_rdm_hello hello;

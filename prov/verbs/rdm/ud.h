@@ -30,8 +30,6 @@ struct vrb_rdm_deferred_list;
 
 /* Bytes of payload that are sent inline. */
 #define VRB_UD_INLINE 512u
-/* Bytes that vrb_ud_say() adds to private data. */
-#define VRB_UD_SAYS 20u
 /* Work requests of a connection that this file posts: the first packet. */
 #define VRB_UD_SLOTS 1u
 
@@ -107,7 +105,7 @@ bool vrb_ud_conn_quiet(const struct vrb_rc_conn *conn);
 /* Returns true for the packet of vrb_ud_conn_start(). */
 bool vrb_ud_is_start(const void *bytes, size_t len);
 
-/* Appends to private data what the peer needs, and returns the new length. */
+/* Appends VRB_UD_WORDS bytes that the peer needs to private data, and returns the new length. */
 uint8_t vrb_ud_say(const struct vrb_rc_conn *conn, uint8_t *wire, uint8_t len);
 /* Stores what the peer of a new connection says, and how it is reached if known. */
 int vrb_ud_hear(struct vrb_rc_conn *conn, const struct rdma_cm_event *event);

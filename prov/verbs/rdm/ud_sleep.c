@@ -14,9 +14,7 @@
 #include <string.h>
 #include "ud_int.h"
 
-enum {
-	LOOKS = 1024,
-};
+#define LOOKS 1024
 
 static const struct ofi_rdm_cwnd_params cwnd_params = VRB_UD_CWND_PARAMS;
 

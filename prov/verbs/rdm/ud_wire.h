@@ -70,10 +70,8 @@ enum vrb_ud_back {
 	VRB_UD_BACK_LEFT,
 };
 
-enum {
-	/* The last part of a message, or of a write that is to be acknowledged at once. */
-	VRB_UD_LAST = 1
-};
+/* A flag: the last part of a message, or of a write that is to be acknowledged at once. */
+enum { VRB_UD_LAST = 1 };
 
 struct vrb_ud_head {
 	uint8_t version, kind, flags;
