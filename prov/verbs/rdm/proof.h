@@ -23,7 +23,7 @@ struct vrb_rdm_proof {
 	bool active;	/* we requested the connection */
 	bool waits;	/* waits for the peer's first packet; any other ends the connection */
 	bool shut;	/* the queue pair grants no remote access */
-	uint64_t known; /* expected incarnation in the reply */
+	uint64_t known; /* the incarnation that the reply states */
 	uint32_t serial;
 	struct vrb_rdm_secret *secret; /* made of the peer's key in the address vector, or NULL */
 };

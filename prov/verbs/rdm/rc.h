@@ -104,7 +104,7 @@ struct vrb_rc_peer {
 	struct vrb_rdm_host_probes probes; /* unanswered probes of its host */
 	struct vrb_rdm_host_probes asks;   /* the same about a connection on datagrams */
 	TAILQ_ENTRY(vrb_rc_peer) starving;
-	bool starved;		 /* in the endpoint's conn.starved */
+	bool starved;		 /* in the endpoint's conns.starved */
 	uint32_t bounces;	 /* bounce buffers held by queued operations */
 	struct ofi_rdm_peer rdm; /* last, as ofi_stats_peer_alloc() requires for its record */
 };
