@@ -257,7 +257,7 @@ static void look_at_peer(struct ofi_rdm_peer *peer)
 }
 
 /* Probes with a zero-length write, which the peer's device answers without its process. */
-static void conn_ask(struct ofi_rdm_peer *peer)
+static void touch_peer(struct ofi_rdm_peer *peer)
 {
 	struct vrb_rc_conn *conn = vrb_rc_peer(peer)->conn;
 
@@ -295,7 +295,7 @@ static void peer_perform(struct ofi_rdm_peer *peer, const struct ofi_rdm_conn_ac
 	if (action->make_room)
 		vrb_rdm_conn_make_room(peer);
 	if (what & OFI_RDM_CONN_DO_ASK)
-		conn_ask(peer);
+		touch_peer(peer);
 	if (what & OFI_RDM_CONN_DO_PROBE)
 		vrb_rdm_conn_probe_host(peer);
 	if (what & OFI_RDM_CONN_DO_LOOK)
