@@ -30,16 +30,6 @@ void vrb_rc_peer_free(struct ofi_rdm_peer *peer)
 	ofi_stats_peer_free(vrb_rc_peer(peer), &peer->stats);
 }
 
-void vrb_rc_peer_init(struct ofi_rdm_peer *peer)
-{
-	struct vrb_rc_peer *rc = vrb_rc_peer(peer);
-
-	memset(rc, 0, offsetof(struct vrb_rc_peer, rdm));
-	ofi_rdm_conn_init(&rc->policy, ofi_rdm_addr_compare(&peer->ep->self, &peer->addr));
-	rc->policy.host = host_of(peer->ep, &peer->addr);
-	vrb_rc_stats_show_peer(peer);
-}
-
 /* A message that was delivered may come again, as long as the address vector has the peer. */
 static bool may_repeat(const struct ofi_rdm_peer *peer)
 {
@@ -93,7 +83,7 @@ static const char *transport_of(const struct ofi_rdm_ep *ep)
 	return vrb_rc_domain(ep)->unordered ? "srd" : "ud";
 }
 
-void vrb_rc_stats_show_peer(struct ofi_rdm_peer *peer)
+static void show_peer(struct ofi_rdm_peer *peer)
 {
 	struct ofi_stats_peer *stats = &peer->stats;
 
@@ -107,4 +97,14 @@ void vrb_rc_stats_show_peer(struct ofi_rdm_peer *peer)
 	ofi_stats_peer_enter(stats, ofi_rdm_conn_state_name(vrb_rc_peer(peer)->policy.state), "",
 			     "", ofi_now_ms());
 	ofi_stats_peer_show(stats);
+}
+
+void vrb_rc_peer_init(struct ofi_rdm_peer *peer)
+{
+	struct vrb_rc_peer *rc = vrb_rc_peer(peer);
+
+	memset(rc, 0, offsetof(struct vrb_rc_peer, rdm));
+	ofi_rdm_conn_init(&rc->policy, ofi_rdm_addr_compare(&peer->ep->self, &peer->addr));
+	rc->policy.host = host_of(peer->ep, &peer->addr);
+	show_peer(peer);
 }

@@ -165,7 +165,6 @@ void vrb_rc_peer_free(struct ofi_rdm_peer *peer);
 void vrb_rc_peer_init(struct ofi_rdm_peer *peer);
 bool vrb_rc_peer_is_gone(const struct ofi_rdm_peer *peer);
 void vrb_rc_peer_met(struct ofi_rdm_peer *peer);
-void vrb_rc_stats_show_peer(struct ofi_rdm_peer *peer);
 /* Fast-path calls that post a work request directly (fast.c, fast_rma.c). */
 extern const struct ofi_rdm_calls vrb_rc_calls, vrb_rc_nolock_calls;
 extern const struct fi_ops_rma vrb_rc_rma_ops, vrb_rc_rma_nolock_ops;
