@@ -11,7 +11,7 @@
 #include <rdma/fi_errno.h>
 #include <prov/base/ops.h>
 #include <prov/verbs/queue/cq.h>
-#include "prov/verbs/msg/ep_event.h"
+#include "prov/verbs/msg/ep.h"
 #include <prov/verbs/discovery/info.h>
 #include <prov/verbs/cm/pep.h>
 #include <prov/verbs/provider/prov.h>

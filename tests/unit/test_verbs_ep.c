@@ -9,7 +9,7 @@
 #include <rdma/fi_collective.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
-#include "prov/verbs/msg/ep_event.h"
+#include "prov/verbs/msg/ep.h"
 #include "prov/verbs/queue/qp.h"
 #include "verbs_rig.h"
 

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include "prov/verbs/provider/prov.h"
-#include "prov/verbs/msg/ep_event.h"
+#include "prov/verbs/msg/ep.h"
 #include "prov/verbs/queue/qp.h"
 #include "capture.h"
 #include "verbs_rig.h"

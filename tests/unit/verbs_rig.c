@@ -7,7 +7,7 @@
 #include <string.h>
 #include "prov/base/ops.h"
 #include "prov/verbs/provider/async.h"
-#include "prov/verbs/msg/ep_event.h"
+#include "prov/verbs/msg/ep.h"
 #include "prov/verbs/dgram/av.h"
 #include "prov/verbs/discovery/device.h"
 #include "prov/verbs/dgram/mc.h"

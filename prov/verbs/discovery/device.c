@@ -18,6 +18,8 @@
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
 struct report {
 	SLIST_ENTRY(report) next;
 	char name[IBV_SYSFS_NAME_MAX];
@@ -305,6 +307,25 @@ static int none_found(int err)
 			  strerror(err), vrb_remedy(err));
 }
 
+/*
+ * Keeps registered memory intact when the process forks. Kernels that copy pinned pages at fork
+ * need nothing; on others this must be requested before a device is opened.
+ */
+static void fork_init(void)
+{
+	int unsafe = 0, err;
+
+	fi_param_get_bool(NULL, "fork_unsafe", &unsafe);
+	if (unsafe || ibv_is_fork_initialized() != IBV_FORK_DISABLED)
+		return;
+	err = ibv_fork_init();
+	if (err)
+		FI_WARN(&vrb_prov, FI_LOG_FABRIC,
+			"ibv_fork_init failed: %s: a child process may take registered memory away from this one; set RDMAV_FORK_SAFE=1 before it starts, or "
+			"FI_FORK_UNSAFE=1 when it does not fork\n",
+			strerror(err));
+}
+
 int vrb_snapshot_take(struct vrb_snapshot *snapshot)
 {
 	struct ibv_device **list;
@@ -312,7 +333,7 @@ int vrb_snapshot_take(struct vrb_snapshot *snapshot)
 	int i, count, ret = 0;
 
 	STAILQ_INIT(snapshot);
-	vrb_fork_init();
+	pthread_once(&fork_once, fork_init);
 	errno = 0;
 	list = ibv_get_device_list(&count);
 	if (!list || !count) { /* a kernel without RDMA has no devices */
@@ -367,7 +388,7 @@ struct ibv_context *vrb_device_open(const char *name, int *err)
 	char advice[128];
 	int count;
 
-	vrb_fork_init();
+	pthread_once(&fork_once, fork_init);
 	errno = 0;
 	list = ibv_get_device_list(&count);
 	dev = list ? device_find(list, count, name) : NULL;

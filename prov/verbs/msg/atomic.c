@@ -4,7 +4,11 @@
  * and compare-and-swap; write and fetch-read are RDMA operations on 8 aligned bytes.
  */
 #include <string.h>
+#include <rdma/fi_errno.h>
 #include "prov/base/ops.h"
+#include "prov/base/refuse.h"
+#include "prov/verbs/provider/domain.h"
+#include "prov/verbs/provider/prov.h"
 #include "atomic.h"
 #include "ops.h"
 #include "prov/verbs/queue/post.h"
@@ -381,3 +385,37 @@ static int compare_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_o
 
 const struct fi_ops_atomic vrb_atomic_ops = ATOMICS(atomic_fetch);
 const struct fi_ops_atomic vrb_atomic_nolock_ops = ATOMICS(atomic_fetch_nolock);
+
+static int atomic_decline(enum fi_datatype datatype, enum fi_op op)
+{
+	return ofi_decline(
+		&vrb_prov, FI_LOG_DOMAIN, -FI_EOPNOTSUPP,
+		"fi_query_atomic: operation %d is not supported on datatype %d in calls of this kind\n",
+		(int)op, (int)datatype);
+}
+
+int vrb_query_atomic(struct fid_domain *fid, enum fi_datatype datatype, enum fi_op op,
+		     struct fi_atomic_attr *attr, uint64_t flags)
+{
+	struct vrb_domain *domain = vrb_domain(fid);
+	bool known;
+
+	if (!attr)
+		return ofi_refuse_null(&vrb_prov, FI_LOG_DOMAIN, "fi_query_atomic", "attr");
+	if (flags & ~(FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC | FI_TAGGED))
+		return ofi_refuse_flags(&vrb_prov, FI_LOG_DOMAIN, "fi_query_atomic", flags);
+	if ((flags & FI_TAGGED) || domain->attr.atomic_cap == IBV_ATOMIC_NONE)
+		return atomic_decline(datatype, op);
+	if ((flags & FI_FETCH_ATOMIC) && (flags & FI_COMPARE_ATOMIC))
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_DOMAIN, -FI_EINVAL,
+			"fi_query_atomic: FI_FETCH_ATOMIC or FI_COMPARE_ATOMIC, not both\n");
+	known = flags & FI_FETCH_ATOMIC	    ? vrb_atomic_fetch_op(op)
+		: flags & FI_COMPARE_ATOMIC ? vrb_atomic_compare_op(op)
+					    : vrb_atomic_write_op(op);
+	if (!known || !vrb_atomic_is_word(datatype))
+		return atomic_decline(datatype, op);
+	attr->count = 1;
+	attr->size = VRB_ATOMIC_SIZE;
+	return 0;
+}

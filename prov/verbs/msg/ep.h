@@ -132,11 +132,29 @@ void vrb_ep_ready(struct vrb_ep *ep);	/* accepting or connected: sending is allo
 void vrb_ep_unready(struct vrb_ep *ep); /* accepting failed: sending is not allowed */
 /* Returns true if nothing is outstanding in its queues. */
 bool vrb_ep_is_idle(const struct vrb_ep *ep);
-void vrb_ep_down(struct vrb_ep *ep,
-		 /*
-	 * The connection has ended: posting returns err (-FI_ENOTCONN, -FI_ENODEV), the queues are
-	 * flushed.
-	 */
-		 int err);
+/*
+ * The connection has ended: posting returns err (-FI_ENOTCONN, -FI_ENODEV), the queues are flushed.
+ */
+void vrb_ep_down(struct vrb_ep *ep, int err);
+
+/* Allocates rings of the sizes in its fi_info. Returns 0 or -FI_ENOMEM. */
+int vrb_ep_new_queues(struct vrb_ep *ep);
+/* Frees the queues. An attached queue outlives the endpoint; the CQ frees it. */
+void vrb_ep_free_queues(struct vrb_ep *ep);
+/*
+ * Reserves room in the CQs for everything that can be outstanding, so that they never overrun. If
+ * enabling fails, a queue stays attached until enabling is tried again or the endpoint closes.
+ */
+int vrb_ep_attach(struct vrb_ep *ep);
+/* Initializes the template work requests of the queue pair. */
+void vrb_ep_set_templates(struct vrb_ep *ep);
+
+int vrb_ep_bind(struct fid *ep, struct fid *bfid, uint64_t flags);
+void vrb_ep_unbind(struct vrb_ep *ep);
+/* Uses the domain's event queue if the endpoint has none of its own. */
+void vrb_ep_use_domain_eq(struct vrb_ep *ep);
+
+/* For connected and datagram endpoints. */
+extern const struct vrb_owner_ops vrb_ep_owner_ops;
 
 #endif

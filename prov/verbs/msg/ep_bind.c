@@ -7,7 +7,6 @@
 #include "prov/verbs/dgram/dgram.h"
 #include "ep.h"
 #include "ep_alias.h"
-#include "ep_bind.h"
 #include "ep_modes.h"
 #include "prov/verbs/provider/prov.h"
 #include "srx.h"

@@ -4,7 +4,6 @@
 #include <rdma/providers/fi_log.h>
 #include "prov/verbs/provider/domain.h"
 #include "ep.h"
-#include "ep_event.h"
 #include "prov/verbs/cm/fsm.h"
 #include "prov/verbs/provider/prov.h"
 

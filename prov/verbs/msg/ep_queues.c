@@ -2,7 +2,6 @@
 /* The queues of an endpoint: rings, completion queues, opening and shutting them. */
 #include <rdma/fi_errno.h>
 #include "ep.h"
-#include "ep_queues.h"
 #include "prov/verbs/queue/batch.h"
 #include "prov/verbs/queue/cq.h"
 #include "prov/verbs/queue/qp.h"

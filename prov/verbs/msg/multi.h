@@ -13,9 +13,7 @@
  * the size of all but the last.
  */
 uint32_t vrb_multi_parts(size_t len, size_t min, uint32_t room, size_t *size);
-/* Handles a failed post: the device accepted the first `posted` of count parts. */
-ssize_t vrb_multi_failed(struct vrb_wq *rq, uint32_t count, uint32_t posted, int err);
-/* The receive calls of endpoints with FI_MULTI_RECV (multi_recv.c). */
+/* The receive calls of endpoints with FI_MULTI_RECV. */
 ssize_t vrb_multi_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src,
 		       void *context);
 ssize_t vrb_multi_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,

@@ -78,10 +78,5 @@ void vrb_prov_cleanup(void);
 void vrb_params_init(void);
 /* Reads FI_OFI_RXM_* parameters for which no FI_VERBS_* is set. */
 void vrb_rxm_params_init(struct vrb_params *params);
-/*
- * Calls ibv_fork_init() once, so that memory stays intact when the process forks; before a device
- * is opened.
- */
-void vrb_fork_init(void);
 
 #endif
