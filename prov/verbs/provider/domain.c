@@ -257,7 +257,6 @@ static void domain_init(struct vrb_domain *domain, struct vrb_fabric *fabric,
 	ofi_lock_init(&domain->lock);
 	ofi_lock_init(&domain->paths_lock);
 	LIST_INIT(&domain->eps);
-	LIST_INIT(&domain->cqs);
 	ofi_triggers_init(&domain->base.triggers);
 	LIST_INIT(&domain->srxs);
 	ofi_lock_init(&domain->share_lock);

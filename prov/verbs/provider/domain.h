@@ -15,7 +15,6 @@
 #include "mr_table.h"
 
 struct vrb_ep;
-struct vrb_cq;
 struct vrb_srx;
 
 struct vrb_domain {
@@ -52,7 +51,6 @@ struct vrb_domain {
 	struct ofi_source async; /* the device's asynchronous events */
 	struct ofi_lock lock;	 /* guards the lists */
 	LIST_HEAD(, vrb_ep) eps;
-	LIST_HEAD(, vrb_cq) cqs;
 	LIST_HEAD(, vrb_srx) srxs;
 	/*
 	 * Guards on which CQs shared receive queues complete. Taken before a CQ's lock, which is

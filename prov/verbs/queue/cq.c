@@ -199,9 +199,6 @@ static int cq_close(struct fid *fid)
 			"fi_close: completion queue %p is bound; close its endpoints first\n",
 			(void *)cq);
 	vrb_srq_forget_cq(cq);
-	ofi_lock(&domain->lock);
-	LIST_REMOVE(cq, siblings);
-	ofi_unlock(&domain->lock);
 	cq_free(cq);
 	ofi_ref_put(&domain->base.ref);
 	return 0;
@@ -255,9 +252,6 @@ int vrb_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq *
 	};
 	vrb_stats_show(domain, cq->stats, FI_CLASS_CQ);
 	ofi_ref_get(&domain->base.ref);
-	ofi_lock(&domain->lock);
-	LIST_INSERT_HEAD(&domain->cqs, cq, siblings);
-	ofi_unlock(&domain->lock);
 	*cq_fid = &cq->fid;
 	return 0;
 }

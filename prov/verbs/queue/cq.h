@@ -74,7 +74,6 @@ struct vrb_cq {
 	struct ofi_cq_slow slow;
 	struct vrb_domain *domain;
 	struct ofi_stats *stats;
-	LIST_ENTRY(vrb_cq) siblings;
 
 	/* Guarded by lock; read after kept completions and before the device. */
 	struct vrb_cq_store store;
