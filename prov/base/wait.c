@@ -8,16 +8,93 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
-#include "bell.h"
 #include "wait.h"
 #include "refuse.h"
+
+/*
+ * A thread that signals a condition variable on behalf of threads that must not wait for its mutex.
+ */
+struct ofi_bell {
+	pthread_mutex_t *mutex;
+	pthread_cond_t *cond;
+	sem_t work;
+	bool rung, stop; /* atomic */
+	pthread_t thread;
+};
+
+static void *bell_thread(void *arg)
+{
+	struct ofi_bell *bell = arg;
+
+	for (;;) {
+		while (sem_wait(&bell->work))
+			;
+		if (__atomic_load_n(&bell->stop, __ATOMIC_ACQUIRE))
+			return NULL;
+		__atomic_store_n(&bell->rung, false, __ATOMIC_SEQ_CST);
+		pthread_mutex_lock(bell->mutex);
+		pthread_cond_broadcast(bell->cond);
+		pthread_mutex_unlock(bell->mutex);
+	}
+}
+
+/* Signals for the application must not be delivered to this thread. */
+static int bell_start(struct ofi_bell *bell)
+{
+	sigset_t every, before;
+	int err;
+
+	sigfillset(&every);
+	pthread_sigmask(SIG_SETMASK, &every, &before);
+	err = pthread_create(&bell->thread, NULL, bell_thread, bell);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return err;
+}
+
+/* Returns NULL if no memory or thread is available. */
+static struct ofi_bell *bell_open(pthread_mutex_t *mutex, pthread_cond_t *cond)
+{
+	struct ofi_bell *bell = calloc(1, sizeof(*bell));
+
+	if (!bell)
+		return NULL;
+	bell->mutex = mutex;
+	bell->cond = cond;
+	sem_init(&bell->work, 0, 0);
+	if (!bell_start(bell))
+		return bell;
+	sem_destroy(&bell->work);
+	free(bell);
+	return NULL;
+}
+
+static void bell_close(struct ofi_bell *bell)
+{
+	if (!bell)
+		return;
+	__atomic_store_n(&bell->stop, true, __ATOMIC_RELEASE);
+	sem_post(&bell->work);
+	pthread_join(bell->thread, NULL);
+	sem_destroy(&bell->work);
+	free(bell);
+}
+
+/* Wakes the threads waiting on the condition as soon as the mutex is free. Never blocks. */
+static void bell_ring(struct ofi_bell *bell)
+{
+	if (!__atomic_exchange_n(&bell->rung, true, __ATOMIC_SEQ_CST))
+		sem_post(&bell->work);
+}
 
 int ofi_wait_left(uint64_t start, int timeout)
 {
@@ -53,7 +130,7 @@ int ofi_wait_init(struct ofi_wait *wait, enum fi_wait_obj obj)
 
 void ofi_wait_fini(struct ofi_wait *wait)
 {
-	ofi_bell_close(wait->bell);
+	bell_close(wait->bell);
 	wait->bell = NULL;
 	if (wait->fd >= 0)
 		close(wait->fd);
@@ -75,7 +152,7 @@ static void wait_announce(struct ofi_wait *wait)
 	while (pthread_mutex_trylock(&wait->mutex)) {
 		bell = __atomic_load_n(&wait->bell, __ATOMIC_ACQUIRE);
 		if (bell) {
-			ofi_bell_ring(bell);
+			bell_ring(bell);
 			return;
 		}
 		sched_yield();
@@ -223,7 +300,7 @@ static int share_mutex(struct ofi_wait *wait, struct fi_mutex_cond *arg)
 	struct ofi_bell *bell;
 
 	ofi_lock(&wait->lock);
-	bell = wait->bell ? wait->bell : ofi_bell_open(&wait->mutex, &wait->cond);
+	bell = wait->bell ? wait->bell : bell_open(&wait->mutex, &wait->cond);
 	__atomic_store_n(&wait->bell, bell, __ATOMIC_RELEASE);
 	ofi_unlock(&wait->lock);
 	if (!bell)
