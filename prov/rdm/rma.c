@@ -154,7 +154,7 @@ static ssize_t rma_start(struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg, ui
 ssize_t ofi_rdm_rma_work(struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
 			 bool read, uint64_t mark, bool only_check)
 {
-	size_t total;
+	size_t total = 0;
 	ssize_t ret = rma_check(ep, msg, flags, read, &total);
 
 	if (ofi_unlikely(ret == -FI_EBADFLAGS && !only_check))
