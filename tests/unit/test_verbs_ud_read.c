@@ -13,6 +13,7 @@
 #include "prov/rdm/proto.h"
 #include "prov/verbs/rdm/arrive.h"
 #include "prov/verbs/rdm/conn.h"
+#include "capture.h"
 #include "ud_net.h"
 
 enum { LONG = 3000, MAX_READ = 1000, WORKS = 400, WINDOW = 12 };
@@ -24,6 +25,16 @@ static struct ud_conn *active, *passive;
 static struct ofi_rdm_proto_in message;
 static struct vrb_rdm_slot slots[8];
 static uint8_t buffer[LONG], other[LONG];
+
+static bool short_of_memory; /* for answering reads */
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+	return short_of_memory && size == sizeof(struct vrb_ud_job) ? NULL : __real_malloc(size);
+}
 
 static void begin_with(uint64_t seed, const struct ud_net_params *params)
 {
@@ -245,6 +256,25 @@ static void a_wrong_key_ends_the_connection(void **state)
 	failed(IBV_WC_REM_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR, 0);
 	assert_int_equal(passive->endings, 1);
 	assert_int_equal(passive->err, FI_ECONNRESET);
+}
+
+/* It is not the peer that violates the protocol. */
+static void without_memory_the_connection_ends(void **state)
+{
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+	const char *log;
+
+	(void)state;
+	read_some(&slots[0], buffer, UD_MIN_READ - 1);
+	capture_start();
+	short_of_memory = true;
+	ud_net_watch(2000, counts);
+	short_of_memory = false;
+	log = capture_stop();
+	assert_non_null(strstr(log, "out of memory for its read"));
+	assert_null(strstr(log, "violates"));
+	assert_int_equal(passive->err, FI_ENOMEM);
+	assert_int_equal(active->endings, 1);
 }
 
 static void a_wrong_local_key_ends_the_connection(void **state)
@@ -530,6 +560,7 @@ int main(void)
 		TEST(reads_stay_behind_what_waits_for_a_receive),
 		TEST(messages_do_not_wait),
 		TEST(a_wrong_key_ends_the_connection),
+		TEST(without_memory_the_connection_ends),
 		TEST(a_wrong_local_key_ends_the_connection),
 		TEST(a_peer_that_is_gone_is_told),
 		TEST(a_host_that_is_silent_is_told),

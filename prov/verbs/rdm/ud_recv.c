@@ -63,6 +63,16 @@ void vrb_ud_violated(struct vrb_ud_conn *ud, enum vrb_ud_reason reason)
 	end_conn(ud, reason, reason == VRB_UD_ACCESS ? FI_EKEYREJECTED : FI_ECONNABORTED);
 }
 
+static void run_short(struct vrb_ud_conn *ud)
+{
+	char text[OFI_ADDR_STRLEN];
+
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA,
+		       "peer %s: out of memory for its read: connection ended\n",
+		       ofi_rdm_addr_str(&ud->conn->peer->addr, text, sizeof(text)));
+	end_conn(ud, VRB_UD_BROKEN, FI_ENOMEM);
+}
+
 /* Takes the next of the transport's receive buffers. */
 static struct vrb_rdm_rx *take_recv(struct vrb_ud *all)
 {
@@ -167,7 +177,7 @@ static void take_read(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet
 	}
 	job = malloc(sizeof(*job));
 	if (!job) {
-		vrb_ud_violated(ud, VRB_UD_BROKEN);
+		run_short(ud);
 		return;
 	}
 	*job = (struct vrb_ud_job){
