@@ -22,12 +22,14 @@ static struct vrb_rdm_rx_buf buffers[2];
 static uint8_t device_bytes[LEN], buffer_bytes[2][SIZE];
 static struct vrb_rdm_slot slots[4], *sent_slot;
 static enum ibv_wc_status wake_status;
+static bool damage_expected;
 static int device_has, wakes_done, starvations, woken, failures, refused, pending;
 
-static void no_damage(struct vrb_rc_conn *damaged)
+static void take_damage(struct vrb_rc_conn *damaged)
 {
-	(void)damaged;
-	fail();
+	assert_ptr_equal(damaged, &conn);
+	assert_true(damage_expected);
+	damage_expected = false;
 }
 
 static void count_failure(struct vrb_rc_conn *failed, const struct ibv_wc *wc)
@@ -99,7 +101,7 @@ static inline void give_buffer(int i)
 
 static int begin(void **state)
 {
-	static const struct vrb_shm_calls calls = { no_damage, count_failure, count_starvation,
+	static const struct vrb_shm_calls calls = { take_damage, count_failure, count_starvation,
 						    count_pending };
 	static struct ibv_context context;
 	static struct ibv_cq cq = { .context = &context };

@@ -294,6 +294,26 @@ static void device_before_ring(void **state)
 	assert_int_equal(starvations, 0);
 }
 
+/*
+ * The device may have as many packets of a peer as there are receives: all answers to operations
+ * that the peer took up while nobody polled here. More than that is not true.
+ */
+static void device_is_far_behind(void **state)
+{
+	struct ofi_shm_ring_tx tx = { .map = &map };
+	struct ibv_wc wc[ROOM];
+
+	(void)state;
+	give_buffer(0);
+	write_ring(&tx, VRB_SHM_AHEAD);
+	assert_int_equal(poll_all(wc), 0);
+	shm.arrived = (uint32_t)-1;
+	damage_expected = true;
+	bell.bells[0] = 1;
+	assert_int_equal(poll_all(wc), 0);
+	assert_false(damage_expected);
+}
+
 /* Without a buffer for the packet in the ring the later one of the device waits, too. */
 static void order_without_buffers(void **state)
 {
@@ -343,6 +363,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(ring_before_device, begin),
+		cmocka_unit_test_setup(device_is_far_behind, begin),
 		cmocka_unit_test_setup(end_behind_ring, begin),
 		cmocka_unit_test_setup(nobody_is_woken_at_the_end, begin),
 		cmocka_unit_test_setup(sleeper_is_told_of_completions, begin),

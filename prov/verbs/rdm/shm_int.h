@@ -19,6 +19,12 @@
 /* The wr_id of a packet that only wakes the peer; neither a slot nor a receive. */
 #define VRB_SHM_WAKE_ID 2u
 
+/*
+ * More packets of one peer than the device can have that are not polled: it has at most 32768
+ * receives (FI_VERBS_RDM_RX_BUFFERS), and the peer's queue is short.
+ */
+#define VRB_SHM_AHEAD 65536
+
 /* What a poll begins with. */
 enum vrb_shm_turn {
 	VRB_SHM_TURN_RINGS,  /* packets in rings */

@@ -105,7 +105,7 @@ static enum ofi_shm_ring_state take_packet(struct vrb_shm_conn *shm, struct ibv_
 	state = ofi_shm_ring_peek(&shm->rx, &len, &mark);
 	if (state != OFI_SHM_RING_PACKET)
 		return state;
-	if (len > ring->size || (int32_t)(mark - shm->arrived) > (int32_t)OFI_RDM_WIRE_WINDOW * 2)
+	if (len > ring->size || (int32_t)(mark - shm->arrived) > VRB_SHM_AHEAD)
 		return OFI_SHM_RING_INVALID;
 	if ((int32_t)(mark - shm->arrived) > 0)
 		return OFI_SHM_RING_FULL;
