@@ -160,32 +160,17 @@ int cuMemFree_v2(uint64_t addr)
 	return false_memory_delete(addr) ? SUCCESS : INVALID_VALUE;
 }
 
+/* An address that is not the driver's has no memory, but attributes as well. */
 static int attribute_of(const struct false_memory *memory, int attribute, void *value)
 {
 	if (attribute == CONTEXT)
-		*(void **)value = getenv("FALSE_GPU_NO_CONTEXT") ? NULL : &primary;
+		*(void **)value = memory && !getenv("FALSE_GPU_NO_CONTEXT") ? &primary : NULL;
 	else if (attribute == MEMORY_TYPE)
-		*(unsigned int *)value = 2;
+		*(unsigned int *)value = memory ? 2 : 0;
 	else if (attribute == BUFFER_ID)
-		*(uint64_t *)value = memory->id;
+		*(uint64_t *)value = memory ? memory->id : 0;
 	else if (attribute == DEVICE_ORDINAL)
-		*(int *)value = 0;
-	else
-		return INVALID_VALUE;
-	return SUCCESS;
-}
-
-/* What the driver gives for an address that is not its own. */
-static int attribute_of_none(int attribute, void *value)
-{
-	if (attribute == CONTEXT)
-		*(void **)value = NULL;
-	else if (attribute == MEMORY_TYPE)
-		*(unsigned int *)value = 0;
-	else if (attribute == BUFFER_ID)
-		*(uint64_t *)value = 0;
-	else if (attribute == DEVICE_ORDINAL)
-		*(int *)value = -2;
+		*(int *)value = memory ? 0 : -2;
 	else
 		return INVALID_VALUE;
 	return SUCCESS;
@@ -201,8 +186,7 @@ int cuPointerGetAttributes(unsigned int count, int *attributes, void **values, u
 	unsigned int i;
 
 	for (i = 0; i < count && !err; i++)
-		err = own ? attribute_of(&found, attributes[i], values[i])
-			  : attribute_of_none(attributes[i], values[i]);
+		err = attribute_of(own ? &found : NULL, attributes[i], values[i]);
 	return err;
 }
 

@@ -243,7 +243,7 @@ extern const struct fi_ops_cq vrb_cq_ops[FI_CQ_FORMAT_TAGGED + 1];
 extern const struct fi_ops_cq vrb_cq_nolock_ops[FI_CQ_FORMAT_TAGGED + 1];
 const char *vrb_cq_strerror(struct fid_cq *cq, int prov_errno, const void *err_data, char *buf,
 			    size_t len);
-/* The other operations of all CQs (cq_wait.c, cq_err.c). */
+/* The other operations of all CQs (cq_wait.c, cq_take.c). */
 extern const struct ofi_cq_ops vrb_cq_base_ops;
 bool vrb_cq_take_error(struct ofi_cq *cq, struct fi_cq_err_entry *entry);
 /* Opens the device's part of the wait object. Returns 0, or logs and returns -FI_E*. */
