@@ -93,7 +93,9 @@ bool ofi_shm_ring_near(struct ofi_shm_ring_tx *tx, uint64_t end)
 
 uint64_t ofi_shm_ring_written(const struct ofi_shm_ring_rx *rx)
 {
-	return __atomic_load_n(&rx->map->written, __ATOMIC_ACQUIRE);
+	uint64_t written = __atomic_load_n(&rx->map->written, __ATOMIC_ACQUIRE);
+
+	return written - rx->read <= OFI_SHM_RING_DATA ? written : rx->read;
 }
 
 enum ofi_shm_ring_state ofi_shm_ring_peek(struct ofi_shm_ring_rx *rx, uint32_t *len, uint32_t *mark)

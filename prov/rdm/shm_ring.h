@@ -69,7 +69,9 @@ bool ofi_shm_ring_must_wake_reader(struct ofi_shm_ring_tx *tx);
  */
 void ofi_shm_ring_wait(struct ofi_shm_ring_tx *tx, uint64_t end);
 
-/* Returns the end of what the writer has written. */
+/*
+ * Returns the end of what the writer has written, or the place of the reader if it cannot be there.
+ */
 uint64_t ofi_shm_ring_written(const struct ofi_shm_ring_rx *rx);
 /* Looks at the next packet. */
 enum ofi_shm_ring_state ofi_shm_ring_peek(struct ofi_shm_ring_rx *rx, uint32_t *len,

@@ -206,6 +206,20 @@ static void no_completion_outlives_its_connection(void **state)
 	assert_int_equal(poll_all(wc), 0);
 }
 
+/* Nor is that of a connection that never had shared memory. */
+static void held_completion_without_shared_memory(void **state)
+{
+	struct ibv_wc wc[ROOM];
+
+	(void)state;
+	conn.shm = NULL;
+	slots[1] = (struct vrb_rdm_slot){ .conn = &conn, .seq = 1 };
+	all.held = (struct ibv_wc){ .wr_id = (uintptr_t)&slots[1], .opcode = IBV_WC_SEND };
+	all.has_held = true;
+	vrb_shm_conn_close(&conn);
+	assert_int_equal(poll_all(wc), 0);
+}
+
 /* This end has no shared memory, but the peer does not know that. */
 static void packets_without_shared_memory(void **state)
 {
@@ -371,6 +385,7 @@ int main(void)
 		cmocka_unit_test_setup(due_wake_is_posted, begin),
 		cmocka_unit_test_setup(refused_wake_is_tried_again, begin),
 		cmocka_unit_test_setup(failed_wake_is_reported, begin),
+		cmocka_unit_test_setup(held_completion_without_shared_memory, begin),
 		cmocka_unit_test_setup(packets_without_shared_memory, begin),
 		cmocka_unit_test_setup(ring_is_quiet, begin),
 		cmocka_unit_test_setup(rdma_is_long_ago, begin),

@@ -151,7 +151,10 @@ static void test_wrong_writer(void **state)
 	size_t i;
 
 	(void)state;
+	map.written = OFI_SHM_RING_DATA;
+	assert_int_equal(ofi_shm_ring_written(&rx), OFI_SHM_RING_DATA);
 	map.written = OFI_SHM_RING_DATA + 8;
+	assert_int_equal(ofi_shm_ring_written(&rx), 0);
 	assert_int_equal(ofi_shm_ring_peek(&rx, &len, &mark), OFI_SHM_RING_INVALID);
 	rx.written = 0;
 	map.written = 12;

@@ -122,6 +122,19 @@ static void device_has_a_turn(void **state)
 	assert_true(polls_until(&tx, (uintptr_t)&slots[1]) > 2);
 }
 
+/*
+ * The same for a packet of the peer that keeps its ring full: it could say of all packets in the
+ * ring that it has written them before.
+ */
+static void packet_of_the_device_has_a_turn(void **state)
+{
+	struct ofi_shm_ring_tx tx = { .map = &map };
+
+	(void)state;
+	device_has = 1;
+	assert_true(polls_until(&tx, (uintptr_t)&from_device | VRB_RDM_RX_BIT) > 2);
+}
+
 /* What this end wrote to its ring, and the peer took, is reported. */
 static void sent_has_a_turn(void **state)
 {
@@ -187,6 +200,7 @@ int main(void)
 		cmocka_unit_test_setup(device_between_rings, begin),
 		cmocka_unit_test_setup(all_peers_have_turns, begin),
 		cmocka_unit_test_setup(device_has_a_turn, begin),
+		cmocka_unit_test_setup(packet_of_the_device_has_a_turn, begin),
 		cmocka_unit_test_setup(sent_has_a_turn, begin),
 		cmocka_unit_test_setup(ring_before_turn, begin),
 		cmocka_unit_test_setup(turn_of_connection_that_ends, begin),

@@ -275,6 +275,7 @@ static void without_memory_the_connection_ends(void **state)
 	assert_null(strstr(log, "violates"));
 	assert_int_equal(passive->err, FI_ENOMEM);
 	assert_int_equal(active->endings, 1);
+	assert_int_equal(active->err, FI_ECONNRESET);
 }
 
 static void a_wrong_local_key_ends_the_connection(void **state)

@@ -124,10 +124,10 @@ void vrb_shm_conn_close(struct vrb_rc_conn *conn)
 	struct vrb_shm_conn *shm = conn->shm;
 	struct vrb_shm *all = vrb_rc(conn->ep)->shm;
 
+	if (all && holds_sent(all, conn))
+		all->has_held = false;
 	if (!shm)
 		return;
-	if (holds_sent(all, conn))
-		all->has_held = false;
 	if (all->goal.shm == shm)
 		all->goal.shm = NULL;
 	conn->shm = NULL;

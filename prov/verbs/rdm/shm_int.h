@@ -108,6 +108,7 @@ struct vrb_shm {
 	bool has_held;
 	bool starved;	    /* a packet in a ring waits for a buffer */
 	struct ibv_wc held; /* a completion of the device that waits for packets before it */
+	uint64_t held_end;  /* the end of these packets in the ring of its peer */
 	enum vrb_shm_turn turn_of;
 	/* What comes before the completion that has its turn. */
 	struct {

@@ -226,17 +226,6 @@ static void retire_wake(const struct vrb_shm *all, const struct ibv_wc *wc)
 		all->calls->failed(conn, wc);
 }
 
-/* Holds the next completion of the device, if there is one and none is held already. */
-static void hold_one(struct vrb_shm *all)
-{
-	while (!all->has_held && ibv_poll_cq(all->device, 1, &all->held) > 0) {
-		if (all->held.wr_id == VRB_SHM_WAKE_ID)
-			retire_wake(all, &all->held);
-		else
-			all->has_held = true;
-	}
-}
-
 /* Returns the shared memory of the connection on which the held packet arrived, or NULL. */
 static struct vrb_shm_conn *held_from(const struct vrb_shm *all)
 {
@@ -246,6 +235,29 @@ static struct vrb_shm_conn *held_from(const struct vrb_shm *all)
 		return NULL;
 	conn = vrb_rc_conn_find(all->ep, all->held.qp_num);
 	return conn ? conn->shm : NULL;
+}
+
+/*
+ * Holds a completion. A peer must not delay it by writing to its ring without end, so only packets
+ * that are there by now come before it.
+ */
+static void hold(struct vrb_shm *all)
+{
+	const struct vrb_shm_conn *shm = held_from(all);
+
+	all->has_held = true;
+	all->held_end = shm && shm->started ? ofi_shm_ring_written(&shm->rx) : 0;
+}
+
+/* Holds the next completion of the device, if there is one and none is held already. */
+static void hold_one(struct vrb_shm *all)
+{
+	while (!all->has_held && ibv_poll_cq(all->device, 1, &all->held) > 0) {
+		if (all->held.wr_id == VRB_SHM_WAKE_ID)
+			retire_wake(all, &all->held);
+		else
+			hold(all);
+	}
 }
 
 /* Counts a packet that arrived through the device. */
@@ -272,7 +284,7 @@ static int pass_held(struct vrb_shm *all, int count, struct ibv_wc *wc)
 
 	all->starved = false;
 	if (shm && shm->started)
-		n = drain_ring(shm, NO_END, count, wc, &more);
+		n = drain_ring(shm, all->held_end, count, wc, &more);
 	if (n == count || all->starved)
 		return n;
 	if (shm)

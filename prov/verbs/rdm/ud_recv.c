@@ -67,10 +67,12 @@ static void run_short(struct vrb_ud_conn *ud)
 {
 	char text[OFI_ADDR_STRLEN];
 
+	if (ud->over)
+		return;
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA,
 		       "peer %s: out of memory for its read: connection ended\n",
 		       ofi_rdm_addr_str(&ud->conn->peer->addr, text, sizeof(text)));
-	end_conn(ud, VRB_UD_BROKEN, FI_ENOMEM);
+	end_conn(ud, VRB_UD_SHORT, FI_ENOMEM);
 }
 
 /* Takes the next of the transport's receive buffers. */

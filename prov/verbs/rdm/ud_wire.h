@@ -58,6 +58,7 @@ enum vrb_ud_reason {
 	 * `next` and the transmission `echo`.
 	 */
 	VRB_UD_UNKNOWN,
+	VRB_UD_SHORT, /* the sender has no memory for what the peer asks for */
 };
 
 enum vrb_ud_back {
