@@ -303,6 +303,7 @@ static int parse_in(struct addr_text *text, struct sockaddr_in *in)
 
 static int parse_scope(const char *scope, uint32_t *id)
 {
+	unsigned long number;
 	char *end;
 
 	*id = if_nametoindex(scope);
@@ -310,8 +311,9 @@ static int parse_scope(const char *scope, uint32_t *id)
 		return 0;
 	if (!isdigit((unsigned char)*scope))
 		return -FI_EINVAL;
-	*id = (uint32_t)strtoul(scope, &end, 10);
-	return *end ? -FI_EINVAL : 0;
+	number = strtoul(scope, &end, 10);
+	*id = (uint32_t)number;
+	return *end || number > UINT32_MAX ? -FI_EINVAL : 0;
 }
 
 static int parse_in6(struct addr_text *text, struct sockaddr_in6 *in6)

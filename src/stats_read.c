@@ -164,7 +164,7 @@ static uint64_t cq_completed(const struct reader *reader, size_t i, uint32_t cq)
 {
 	const struct ofi_stats *stats;
 	struct snapshot copy;
-	uint64_t sum = 0, posted;
+	uint64_t sum = 0, posted, left;
 	uint32_t slot;
 
 	for (slot = 0; slot < slots_used(reader, i); slot++) {
@@ -173,7 +173,8 @@ static uint64_t cq_completed(const struct reader *reader, size_t i, uint32_t cq)
 		    !take_snapshot(reader, i, stats, &copy))
 			continue;
 		posted = ofi_stats_posted(&copy.stats);
-		sum += posted - ofi_stats_outstanding(&copy.stats);
+		left = ofi_stats_outstanding(&copy.stats);
+		sum += posted > left ? posted - left : 0;
 	}
 	return sum;
 }
@@ -320,11 +321,12 @@ static int try_descriptor(struct reader *reader, int dir, const char *name)
 	return ret;
 }
 
+/* A file of another version does not hide those of other plug-ins. Returns 0 if there is one. */
 static int find_files(struct reader *reader, pid_t pid)
 {
 	char path[40] = "/proc/self/fd";
+	int ret, err = -FI_ENODATA;
 	struct dirent *entry;
-	int ret = 0;
 	DIR *dir;
 
 	if (pid)
@@ -332,12 +334,13 @@ static int find_files(struct reader *reader, pid_t pid)
 	dir = opendir(path);
 	if (!dir)
 		return -errno;
-	while (!ret && reader->count < FILES && (entry = readdir(dir)))
+	while (reader->count < FILES && (entry = readdir(dir))) {
 		ret = try_descriptor(reader, dirfd(dir), entry->d_name);
+		if (ret)
+			err = ret;
+	}
 	closedir(dir);
-	if (!ret && !reader->count)
-		return -FI_ENODATA;
-	return ret;
+	return reader->count ? 0 : err;
 }
 
 int ofi_stats_open(void *attr, size_t attr_len, uint64_t flags, struct fid **fid, void *context)

@@ -296,6 +296,8 @@ void ofi_loop_unshare(struct ofi_loop *loop, struct ofi_source *source)
 	__atomic_store_n(&source->shared, false, __ATOMIC_RELEASE);
 	ofi_unlock(&source->lock);
 	pthread_mutex_lock(&loop->mutex);
-	set_claimed(loop, source, false);
+	/* A child must not add the descriptor to the parent's epoll instance. */
+	if (loop->pid == getpid())
+		set_claimed(loop, source, false);
 	pthread_mutex_unlock(&loop->mutex);
 }

@@ -94,6 +94,7 @@ static void test_not_addresses(void **state)
 		"fi_sockaddr_in://[fe80::1]:1",
 		"fi_sockaddr_in6://10.0.0.1:1",
 		"[::1%x]:1",
+		"[fe80::1%4294967297]:1",
 		"fi_sockaddr_ib://[fe80::1]:0x10000",
 		"fi_sockaddr_ib://[fe80::1]:1/2/3/4",
 		"host",

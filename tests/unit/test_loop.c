@@ -305,6 +305,31 @@ static void a_child_does_not_serve(void **state)
 	shared_close(&probe, &loop);
 }
 
+/* The parent's claim still ends afterward. */
+static void a_child_does_not_end_a_claim(void **state)
+{
+	struct ofi_loop loop;
+	struct probe probe;
+	int status = 0;
+	pid_t pid;
+
+	(void)state;
+	shared_open(&probe, &loop);
+	pid = fork();
+	if (!pid) {
+		ofi_loop_unshare(&loop, &probe.source);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	kick(&probe);
+	usleep(30000);
+	assert_int_equal(__atomic_load_n(&probe.count, __ATOMIC_SEQ_CST), 0);
+	ofi_loop_claim(&loop, &probe.source, 0);
+	wait_count(&probe, 1);
+	shared_close(&probe, &loop);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -318,6 +343,7 @@ int main(void)
 		cmocka_unit_test(a_claimed_source_is_served_by_who_waits),
 		cmocka_unit_test(a_claim_expires),
 		cmocka_unit_test(only_the_thread_serves_what_is_not_shared),
+		cmocka_unit_test(a_child_does_not_end_a_claim),
 		cmocka_unit_test(a_child_does_not_serve),
 	};
 
