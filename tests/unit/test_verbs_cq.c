@@ -473,6 +473,31 @@ static void test_max(void **state)
 	assert_int_equal(cq->pool, 64 - 16);
 }
 
+/* The work request with which closing waits for the last message takes a credit, too. */
+static void test_credits_at_close(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_ep *eps[8];
+	struct vrb_cq *cq;
+	int i;
+
+	fake.attr.max_cqe = 64;
+	rig->one_cq = true;
+	rig->cq_attr.size = 8;
+	rig_connect(rig);
+	cq = vrb_cq(rig->cq[0]);
+	for (i = 0; i < 8; i++)
+		eps[i] = rig_another_ep(rig);
+	assert_true(cq->shared);
+	for (i = 0; i < 8; i++)
+		assert_int_equal(rig_send(eps[i], NULL), 0);
+	for (i = 0; i < 8; i++)
+		assert_int_equal(fi_close(&eps[i]->fid), 0);
+	while (fake_cq(cq->ibv)->count)
+		rig_no_entry(rig->cq[0]);
+	assert_int_equal(cq->pool, 64 - 16);
+}
+
 static void test_no_room(void **state)
 {
 	struct fid_ep *ep = NULL;
@@ -531,17 +556,29 @@ static void test_no_room_rx(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_format_unspec), RIG_TEST(test_format_context),
-		RIG_TEST(test_format_msg),    RIG_TEST(test_format_data),
-		RIG_TEST(test_format_tagged), RIG_TEST(test_remote_write),
-		RIG_TEST(test_readfrom),      RIG_TEST(test_counts),
-		RIG_TEST(test_no_array),      RIG_TEST(test_error_order),
-		RIG_TEST(test_silent),	      RIG_TEST(test_poll_fails),
-		RIG_TEST(test_closed_cq),     RIG_TEST(test_lost),
-		RIG_TEST(test_open_attr),     RIG_TEST(test_lost_poll_fails),
-		RIG_TEST(test_open_fails),    RIG_TEST(test_busy),
-		RIG_TEST(test_grows),	      RIG_TEST(test_max),
-		RIG_TEST(test_no_room),	      RIG_TEST(test_no_room_rx),
+		RIG_TEST(test_format_unspec),
+		RIG_TEST(test_format_context),
+		RIG_TEST(test_format_msg),
+		RIG_TEST(test_format_data),
+		RIG_TEST(test_format_tagged),
+		RIG_TEST(test_remote_write),
+		RIG_TEST(test_readfrom),
+		RIG_TEST(test_counts),
+		RIG_TEST(test_no_array),
+		RIG_TEST(test_error_order),
+		RIG_TEST(test_silent),
+		RIG_TEST(test_poll_fails),
+		RIG_TEST(test_closed_cq),
+		RIG_TEST(test_lost),
+		RIG_TEST(test_open_attr),
+		RIG_TEST(test_lost_poll_fails),
+		RIG_TEST(test_open_fails),
+		RIG_TEST(test_busy),
+		RIG_TEST(test_grows),
+		RIG_TEST(test_max),
+		RIG_TEST(test_credits_at_close),
+		RIG_TEST(test_no_room),
+		RIG_TEST(test_no_room_rx),
 	};
 
 	return RIG_RUN("verbs_cq", tests);

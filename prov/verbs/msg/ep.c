@@ -173,7 +173,7 @@ static bool post_marker(struct vrb_ep *ep)
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED };
 	struct vrb_wq *sq = ep->sq;
 
-	if (!vrb_wq_refresh(sq))
+	if (!vrb_wq_refresh(sq) || !vrb_wq_take_pool(sq))
 		return true;
 	if (vrb_ep_is_dgram(ep))
 		return vrb_dgram_post_marker(vrb_dgram_of(ep));
