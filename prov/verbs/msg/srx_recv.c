@@ -91,7 +91,6 @@ static ssize_t srx_recvv(struct fid_ep *fid, const struct iovec *iov, void **des
 const struct fi_ops_msg vrb_srx_msg_ops = {
 	.size = sizeof(struct fi_ops_msg),
 	OFI_MSG_DEFAULTS,
-	OFI_MSG_DEFAULTS,
 	.recv = srx_recv,
 	.recvv = srx_recvv,
 	.recvmsg = srx_recvmsg,
