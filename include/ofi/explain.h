@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How a provider tells the core why a candidate was not offered. The core passes its collector
- * in fi_provider.context, so a provider built as a plug-in needs no symbol for it.
+ * Lets a provider tell the core why it does not offer a candidate. The core passes its collector in
+ * fi_provider.context, so a provider built as a plug-in needs no symbol for it.
  */
 #ifndef OFI_EXPLAIN_H
 #define OFI_EXPLAIN_H
@@ -16,7 +16,9 @@
 struct ofi_prov_context {
 	void *magic;
 	void (*reject)(const struct fi_explain_entry *entry);
-	/* NULL, or whether somebody hears of each one, also when others are offered. */
+	/*
+	 * Returns true if every rejection is of interest, even if others are offered; may be NULL.
+	 */
 	bool (*wanted)(void);
 	void *core[1];
 };
@@ -30,8 +32,8 @@ static inline void ofi_explain(const struct fi_provider *prov, const struct fi_e
 }
 
 /*
- * False: what is rejected matters only if the provider offers nothing, and may be told when that is
- * known.
+ * Returns false if rejections matter only when the provider offers nothing. The provider may then
+ * report them once it knows that.
  */
 static inline bool ofi_explain_wanted(const struct fi_provider *prov)
 {
