@@ -99,7 +99,7 @@ static bool info_mode(const struct ask *ask, struct ofi_miss *miss)
 	return mode_bits(*(const uint64_t *)ask->have, *(const uint64_t *)ask->asked, miss);
 }
 
-/* 0 stands for the mode of the fi_info */
+/* 0 stands for the mode of the fi_info. */
 static bool context_mode(const struct ask *ask, struct ofi_miss *miss)
 {
 	uint64_t offers = *(const uint64_t *)ask->asked;
@@ -107,7 +107,7 @@ static bool context_mode(const struct ask *ask, struct ofi_miss *miss)
 	return mode_bits(*(const uint64_t *)ask->have, offers ? offers : ask->hints->mode, miss);
 }
 
-/* An enum whose value 0 means any. */
+/* Checks an enum whose value 0 means any. */
 static bool check_same(const struct ask *ask, struct ofi_miss *miss)
 {
 	int wants = *(const int *)ask->asked;
@@ -159,8 +159,8 @@ static bool check_threading(const struct ask *ask, struct ofi_miss *miss)
 }
 
 /*
- * Automatic progress also serves an application that asked for manual progress, and either serves
- * one that makes control operations and data progress together.
+ * FI_PROGRESS_AUTO also satisfies a request for FI_PROGRESS_MANUAL, and both satisfy one for
+ * FI_PROGRESS_CONTROL_UNIFIED.
  */
 static bool check_progress(const struct ask *ask, struct ofi_miss *miss)
 {
@@ -235,7 +235,7 @@ static bool auth_key_size(const struct ask *ask, struct ofi_miss *miss)
 	return miss_numbers(miss, has, wants);
 }
 
-/* A format without fields, which our providers have, serves every layout that is not wider. */
+/* A format without fields, as our providers have, satisfies every format that is not wider. */
 static bool tag_format(const struct ask *ask, struct ofi_miss *miss)
 {
 	uint64_t has = *(const uint64_t *)ask->have, wants = *(const uint64_t *)ask->asked;
@@ -312,7 +312,7 @@ struct row {
 #define FABRIC_ROW(field_, check_, type_) \
 	ROW(FABRIC, fi_fabric_attr, "fabric_attr->", field_, check_, type_)
 
-/* The order is that in which misses are reported. FI_TYPE_INFO stands for "not used". */
+/* Misses are reported in this order. FI_TYPE_INFO stands for "not used". */
 static const struct row rows[] = {
 	FABRIC_ROW(name, check_name, INFO),
 	FABRIC_ROW(prov_name, check_name, INFO),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Address vectors: indices, insertion with its reports, user ids. */
+/* Address vectors: indices, insertion and its reports, user ids. */
 #include <limits.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
@@ -209,8 +209,8 @@ static bool set_tag(struct ofi_av *av, size_t index, uint64_t user_id)
 }
 
 /*
- * The index of a failed address stays unused within the call, so the indices of the others keep
- * their order.
+ * Skips the index of a failed address for the rest of the call, so that the indices of the others
+ * stay in order.
  */
 static int insert_one(struct ofi_av *av, const void *addr, int err, const fi_addr_t *user_id,
 		      size_t *at)
@@ -355,7 +355,7 @@ static int remove_one(struct ofi_av *av, fi_addr_t fi_addr)
 	return entry ? 0 : unknown_addr(av, "fi_av_remove", fi_addr);
 }
 
-/* Removes the addresses that exist; the first that does not makes the call fail. */
+/* Removes all given addresses that exist. If some do not, returns the error for the first one. */
 int ofi_av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint64_t flags)
 {
 	struct ofi_av *av = ofi_av(fid);

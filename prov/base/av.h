@@ -21,7 +21,10 @@
 
 struct ofi_av;
 
-/* The provider's operations on entries; all are called with av->lock held. */
+/*
+ * The provider's operations on entries. All except `free` are called with av->lock held, but
+ * ofi_av_fini() calls drop() without it.
+ */
 struct ofi_av_class {
 	size_t addr_size;  /* size of an address in the array passed to ofi_av_insert() */
 	size_t entry_size; /* size of an entry */
@@ -77,8 +80,8 @@ int ofi_av_init(struct ofi_av *av, const struct fi_provider *prov, struct ofi_re
 int ofi_av_share(struct ofi_av *av, const char *scope, uint32_t addr_format,
 		 struct fi_av_attr *attr);
 /*
- * Drops all entries. Returns -FI_EBUSY if an endpoint is bound; otherwise the provider frees the
- * rest.
+ * Drops all entries, but not those of a shared table. Returns -FI_EBUSY if an endpoint is bound;
+ * otherwise the provider frees the rest.
  */
 int ofi_av_fini(struct ofi_av *av);
 /* Implements fi_av_bind. */

@@ -112,7 +112,7 @@ static bool source_has(const struct source *src, fi_addr_t addr)
 	return bsearch(&addr, src->sorted, src->count, sizeof(addr), av_set_compare);
 }
 
-/* With `those`, keeps the members that the source has; otherwise those that it does not have. */
+/* Keeps the members that the source has; without `those`, the ones that it does not have. */
 static int av_set_keep(const char *call, struct fid_av_set *dst, const struct fid_av_set *src,
 		       bool those)
 {
@@ -133,7 +133,7 @@ static int av_set_keep(const char *call, struct fid_av_set *dst, const struct fi
 	return 0;
 }
 
-/* Adds all missing members or, when out of memory, none. */
+/* Adds all missing members, or none when out of memory. */
 static int add_missing(struct ofi_av_set *set, const struct source *old, const struct source *src)
 {
 	size_t before;
@@ -310,7 +310,7 @@ static int av_set_check_attr(const struct fi_provider *prov, const struct fi_av_
 	return 0;
 }
 
-/* Fills the set with the addresses that exist. */
+/* Fills the set with the existing addresses of the range, or of the whole address vector. */
 static int set_fill(struct ofi_av_set *set, const struct fi_av_set_attr *attr)
 {
 	bool all = attr->flags & FI_UNIVERSE;

@@ -16,7 +16,7 @@ struct ofi_av_set {
 	struct ofi_lock lock; /* guards the members */
 	fi_addr_t *member;
 	size_t count, room;
-	size_t key_len; /* communication key, which separates groups with the same members */
+	size_t key_len; /* communication key, which distinguishes groups with the same members */
 	uint8_t key[OFI_AV_SET_KEY_MAX];
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Named address vectors: a header, slots and an array of fi_addr_t in shared memory, and this
- * process's tree of the slots by address.
+ * Named address vectors: a header, slots and an array of fi_addr_t in shared memory, and a tree
+ * private to the process that finds slots by address.
  */
 #include <search.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ struct header {
 	uint64_t magic;
 	uint32_t version, addr_format, entry_size, type;
 	uint64_t capacity, map_addr;
-	/* Number of slots that are or were in use; atomic; changed under the lock. */
+	/* Number of slots that are or were in use; atomic; changed with the file locked. */
 	uint64_t count;
 };
 
@@ -274,7 +274,10 @@ bool ofi_av_shared_get(const struct ofi_av_shared *shared, size_t index, void *e
 	       copy_entry(shared, index, entry);
 }
 
-/* The first of equal addresses stays; duplicates exist only if a process misbehaves. */
+/*
+ * Adds a slot to the tree. Keeps the first of equal addresses; duplicates exist only if a process
+ * misbehaves. Returns false when out of memory.
+ */
 static bool learn_entry(struct ofi_av_shared *shared, size_t index)
 {
 	struct known *known = calloc(1, sizeof(*known)), **found;
@@ -301,7 +304,9 @@ static bool learn_all(struct ofi_av_shared *shared)
 	return shared->seen >= limit;
 }
 
-/* Returns the index that an address has or had; sets *all if every address is known. */
+/*
+ * Returns the index that an address has or had. Sets *all to true if every address is in the tree.
+ */
 static size_t av_shared_find(struct ofi_av_shared *shared, const void *entry, bool *all)
 {
 	struct known **found;
@@ -341,9 +346,7 @@ void ofi_av_shared_end(struct ofi_av_shared *shared)
 	ofi_shm_unlock(&shared->shm);
 }
 
-/*
- * Another process may have allocated the memory; then this costs a system call and changes nothing.
- */
+/* If another process has allocated the memory, this costs a system call and changes nothing. */
 static int allocate_to(struct ofi_av_shared *shared, size_t *allocated, size_t need)
 {
 	size_t end;
@@ -370,7 +373,8 @@ static int allocate_chunk(struct ofi_av_shared *shared, size_t index)
 }
 
 /*
- * Skipped slots stay empty. Slots left unfinished by a process that was killed are not counted yet.
+ * Slots that are skipped stay empty. A slot that a killed process left unfinished is not yet
+ * counted, so it is reused.
  */
 static int publish_entry(struct ofi_av_shared *shared, const void *entry, size_t index)
 {

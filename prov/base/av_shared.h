@@ -22,7 +22,7 @@
 
 struct ofi_av_shared;
 
-/* What is stored: bytes with the same meaning in every process. */
+/* The stored entries: bytes with the same meaning in every process. */
 struct ofi_av_shared_class {
 	size_t entry_size;
 	/* Returns true if data from another process is an address. */
@@ -42,7 +42,7 @@ void ofi_av_shared_close(struct ofi_av_shared *shared); /* NULL-safe */
 bool ofi_av_shared_read_only(const struct ofi_av_shared *shared);
 
 /*
- * Begin and end insertions, which only one thread at a time makes. Return 0, or log and return
+ * Begin and end insertions; only one thread at a time may insert. Return 0, or log and return
  * -FI_E*.
  */
 int ofi_av_shared_begin(struct ofi_av_shared *shared);
@@ -60,8 +60,7 @@ size_t ofi_av_shared_limit(const struct ofi_av_shared *shared);
 /* Copies an entry out. Returns false if there is no such address. Takes no lock. */
 bool ofi_av_shared_get(const struct ofi_av_shared *shared, size_t index, void *entry);
 /*
- * Returns the index of an address, or OFI_AV_SHARED_NONE. Takes a lock of its own and no other lock
- * under it.
+ * Returns the index of an address, or OFI_AV_SHARED_NONE. Takes its own lock, which is innermost.
  */
 size_t ofi_av_shared_find(struct ofi_av_shared *shared, const void *entry);
 

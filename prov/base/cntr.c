@@ -14,7 +14,7 @@
 #include "refuse.h"
 
 /*
- * How long a sleeper may take to notice that another thread queued work for a counter that nobody
+ * A sleeper notices within this time that another thread queued work for a counter that nobody
  * reads.
  */
 #define NAP_MS 20
@@ -169,7 +169,7 @@ void ofi_cntr_unwatch_all(struct ofi_triggers *triggers, struct ofi_cntr_watches
 	ofi_unlock(&triggers->lock);
 }
 
-/* The sources of a counter that closes must not come back to it. */
+/* Unregisters all sources, which must not use a counter that is being closed. */
 static void drop_watches(struct ofi_cntr *cntr)
 {
 	struct ofi_cntr_watch *watch;

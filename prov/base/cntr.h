@@ -35,7 +35,7 @@ struct ofi_cntr_source_ops {
 
 struct ofi_cntr_source; /* private to cntr.c */
 
-/* The application after fi_trywait, threads in fi_cntr_wait. */
+/* The two kinds of sleepers: the application after fi_trywait, and threads in fi_cntr_wait. */
 enum { OFI_CNTR_TRIED = 1, OFI_CNTR_WAITED = 2 };
 
 struct ofi_cntr {
@@ -45,16 +45,16 @@ struct ofi_cntr {
 	const struct fi_provider *prov;
 	uint64_t value, errors; /* atomic */
 	bool awaited;		/* deferred or triggered work waits for it; atomic */
-	/* OFI_CNTR_*: who sleeps or is about to: the next change signals them; atomic */
+	/* OFI_CNTR_* of those who sleep or are about to; the next change wakes them; atomic */
 	uint8_t armed;
-	struct ofi_wait wait; /* for the application: only its fi_trywait clears it */
+	struct ofi_wait wait; /* for the application; only its fi_trywait clears it */
 	struct ofi_wait own;  /* of the same kind, for fi_cntr_wait */
 	struct ofi_waitset_member member;
 	struct ofi_triggers *triggers;	 /* the domain's, or NULL; its lock guards the next three */
 	struct ofi_trigger_list waiting; /* sorted by threshold */
 	LIST_ENTRY(ofi_cntr) trigger_link;
 	LIST_HEAD(, ofi_cntr_watch) watches;
-	/* The descriptor for FI_GETWAIT, which watches wait.fd and the next one; or -1. */
+	/* The descriptor for FI_GETWAIT, which watches wait.fd and sources_fd; or -1. */
 	int epfd;
 	int sources_fd;	      /* watches the sources, or -1 */
 	struct ofi_lock lock; /* guards what follows */
@@ -95,8 +95,8 @@ int ofi_cntr_watch(struct ofi_cntr *cntr, const struct ofi_cntr_source_ops *ops,
 /* Undoes one registration. After the last one the object is no longer used. */
 void ofi_cntr_unwatch(struct ofi_cntr *cntr, void *object);
 /*
- * One source's registrations with several counters of its domain, guarded by the lock of the
- * domain's triggers. They hold no reference: closing a counter undoes those with it.
+ * The registrations of one source with several counters of its domain, guarded by the lock of the
+ * domain's triggers. They hold no reference: closing a counter undoes its registrations.
  */
 struct ofi_cntr_watch;
 LIST_HEAD(ofi_cntr_watches, ofi_cntr_watch);
@@ -106,16 +106,16 @@ int ofi_cntr_watch_once(struct ofi_triggers *triggers, struct ofi_cntr_watches *
 			int fd);
 /* Undoes all registrations in the list. */
 void ofi_cntr_unwatch_all(struct ofi_triggers *triggers, struct ofi_cntr_watches *watches);
-/* Makes the sources progress and does nothing else. */
+/* Makes progress on the counter's sources, but runs no work. */
 void ofi_cntr_look(struct ofi_cntr *cntr);
 /*
- * Makes the sources progress, also those of other counters that work in the domain waits for, then
- * runs the work that is due.
+ * Makes progress on the counter's sources, and on those of other counters that work in the domain
+ * waits for. Then runs the work that is due.
  */
 void ofi_cntr_progress(struct ofi_cntr *cntr);
 /*
- * Returns -FI_SUCCESS if the caller may sleep on the wait object, -FI_EAGAIN if it should read the
- * counter again.
+ * Returns 0 if the caller may sleep on the wait object, -FI_EAGAIN if it should read the counter
+ * again.
  */
 int ofi_cntr_trywait(struct fid *fid);
 /*
@@ -124,7 +124,10 @@ int ofi_cntr_trywait(struct fid *fid);
  */
 void ofi_cntr_wake(struct ofi_cntr *cntr);
 
-/* The two accesses are in the reverse order of a sleeper's, which arms and then reads the value. */
+/*
+ * Called after the value has changed. A sleeper arms first and then reads the value, so it either
+ * sees the change or is woken.
+ */
 static inline void ofi_cntr_changed(struct ofi_cntr *cntr)
 {
 	if (ofi_unlikely(__atomic_load_n(&cntr->armed, __ATOMIC_SEQ_CST)))

@@ -20,7 +20,8 @@ static void op_fail(struct ofi_coll_op *op, int err)
 
 /*
  * A failed operation continues to its end, because its peers would otherwise wait for it. Its
- * messages have the wrong length, which makes the peers fail; they do the same.
+ * messages have the wrong length, so the operation fails on the peers, too, which pass the failure
+ * on.
  */
 static ssize_t step_send(struct ofi_coll_op *op, struct ofi_coll_step *step)
 {
@@ -46,10 +47,7 @@ static ssize_t step_recv(struct ofi_coll_op *op, struct ofi_coll_step *step)
 	return coll->net.recv(coll->arg, from, tag, step->dst, step->len, step);
 }
 
-/*
- * Returns false if the operation must be tried again. The step may complete before the call
- * returns.
- */
+/* Returns false if the step must be tried again. It may complete before the call returns. */
 static bool step_post(struct ofi_coll_op *op, struct ofi_coll_step *step)
 {
 	ssize_t ret;
@@ -63,7 +61,7 @@ static bool step_post(struct ofi_coll_op *op, struct ofi_coll_step *step)
 	op->pending--;
 	if (ret == -FI_EAGAIN)
 		return false;
-	/* A join that others know of does not fail when memory runs out: it waits. */
+	/* A join that other members know of waits for memory instead of failing. */
 	if (ret == -FI_ENOMEM && op->join)
 		return false;
 	op_fail(op, (int)-ret);
@@ -97,7 +95,7 @@ static bool step_do(struct ofi_coll_op *op, struct ofi_coll_step *step)
 
 static void op_run(struct ofi_coll_op *op);
 
-/* All members know the group's number; this round tells each of them whether all members agree. */
+/* Starts the second round of a join, in which each member learns whether all members agree. */
 static void confirm_group(struct ofi_coll_group *group, int err)
 {
 	struct ofi_coll_op *op = group->confirmation;
@@ -180,7 +178,7 @@ void ofi_coll_event(void *cookie, size_t len, int err)
 	op_run(op);
 }
 
-/* Operations that end may start or remove others, so the walk starts over after each. */
+/* An operation that ends may start or remove others, so the search starts over after each. */
 static bool run_stalled(struct ofi_coll *coll)
 {
 	struct ofi_coll_group *group;
@@ -325,7 +323,7 @@ static bool is_reduction(enum fi_collective_op kind)
 	return kind == FI_ALLREDUCE || kind == FI_REDUCE || kind == FI_REDUCE_SCATTER;
 }
 
-/* Checks whether an operation supports the type and the arithmetic. */
+/* Returns 0 if the operation supports the type and the arithmetic, else -FI_EOPNOTSUPP. */
 static int check_type(enum fi_collective_op kind, enum fi_datatype datatype, enum fi_op op)
 {
 	bool known;
@@ -360,7 +358,7 @@ static int check_buffers(const struct ofi_coll_call *call, const struct ofi_coll
 	return (in && !call->buf) || (out && !call->result) ? -FI_EINVAL : 0;
 }
 
-/* Returns the size of the buffers that this member needs, up to its result. */
+/* Return the sizes of the input and the result of this member; 0 if it has none. */
 static size_t input_size(const struct ofi_coll_shape *shape)
 {
 	bool sliced = shape->kind == FI_ALLTOALL || shape->kind == FI_REDUCE_SCATTER ||
@@ -383,8 +381,8 @@ static size_t output_size(const struct ofi_coll_shape *shape)
 }
 
 /*
- * Makes an operation on buffers in device memory one on a host copy, because the processor reduces
- * and moves the data. The operation only has to keep the copy.
+ * Replaces buffers in device memory by a copy in host memory, because the CPU reduces and moves the
+ * data. *kept receives the fields that the operation must keep.
  */
 static int stage_buffers(struct ofi_coll_shape *shape, struct ofi_coll_op *kept)
 {
@@ -486,7 +484,7 @@ int ofi_coll_query(enum fi_collective_op kind, struct fi_collective_attr *attr, 
 		return -FI_EINVAL;
 	if (flags)
 		return -FI_EBADFLAGS;
-	/* Kinds that do not reduce have no arithmetic, whatever the attribute says. */
+	/* Operations that do not reduce have no arithmetic; attr->op is ignored. */
 	ret = check_type(kind, attr->datatype, is_reduction(kind) ? attr->op : FI_NOOP);
 	if (ret)
 		return ret;

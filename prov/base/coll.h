@@ -2,8 +2,8 @@
 /*
  * Collective operations over any network that carries tagged messages between the members of a
  * group. Each call becomes a plan of sends, receives and reductions, which is executed as they
- * complete. Nothing is locked: the owner serializes all calls of one engine, and callbacks are made
- * from within these calls.
+ * complete. The engine takes no lock: the owner serializes all calls of one engine, and callbacks
+ * are made from within these calls.
  */
 #ifndef OFI_COLL_H
 #define OFI_COLL_H
@@ -39,7 +39,7 @@ struct ofi_coll_net {
 			void *cookie);
 	ssize_t (*recv)(void *arg, fi_addr_t from, uint64_t tag, void *buf, size_t len,
 			void *cookie);
-	/* Returns true if a message has arrived that such a receive would match. */
+	/* Returns true if a message has arrived that the same receive would match. */
 	bool (*arrived)(void *arg, fi_addr_t from, uint64_t tag);
 	/*
 	 * Cancels a transfer. On true, the buffer is no longer used and the cookie is not returned.
@@ -91,10 +91,7 @@ struct ofi_coll_call {
 uint64_t ofi_coll_digest(uint64_t digest, const void *name, size_t len);
 
 struct ofi_coll *ofi_coll_new(const struct ofi_coll_net *net, void *arg);
-/*
- * Frees the engine after its groups were left, or when nothing uses their operations any more.
- * NULL-safe.
- */
+/* Frees the engine after its groups were left, or once nothing uses their operations. NULL-safe. */
 void ofi_coll_free(struct ofi_coll *coll);
 
 /* Starts forming a group; done() reports when all members have agreed on it, or failed to. */
@@ -114,8 +111,8 @@ void ofi_coll_sever(struct ofi_coll_group *group);
 /* Returns true if a group is being formed. */
 bool ofi_coll_forming(const struct ofi_coll *coll);
 /*
- * The member is gone: its groups receive only what has arrived already, even if another process
- * comes with the same name. The owner fails transfers in flight.
+ * Reports that a member is gone. Its groups then receive from it only messages that have already
+ * arrived, even if another process takes its name. The owner fails its transfers in flight.
  */
 void ofi_coll_lost(struct ofi_coll *coll, fi_addr_t member);
 /* Returns the group's address, FI_ADDR_NOTAVAIL until it has formed. */

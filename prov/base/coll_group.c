@@ -14,15 +14,12 @@
 #define TAG_JOIN   (1ULL << 63)
 #define CANDIDATES 16
 /*
- * Number of calls in which a member that leaves an unformed group tries to tell the others while
- * nothing can be sent.
+ * Number of ofi_coll_leave() calls that keep trying to tell the others that we leave an unformed
+ * group, while nothing can be sent.
  */
 #define REFUSALS_MAX 10000
 
-/*
- * A prefix for the addresses of groups, distinct from peers' addresses, which are small numbers or
- * pointers.
- */
+/* A prefix for the addresses of groups, distinct from peers' addresses, which are small numbers. */
 #define ADDR_GROUP 0xc011ULL
 #define ADDR_SHIFT 48
 

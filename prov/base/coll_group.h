@@ -30,7 +30,7 @@ struct ofi_coll_op {
 	void *context;
 	uint64_t flags;
 	uint8_t *staged; /* host copy of buffers in device memory, the result at its end; or NULL */
-	void *result;	 /* where the copy of the result goes */
+	void *result;	 /* device memory that the result is copied to */
 	size_t result_at, result_len;
 	int err;
 	bool join;
@@ -50,19 +50,16 @@ struct ofi_coll_group {
 	uint64_t number; /* valid once formed */
 	uint64_t next;	 /* sequence number of the next operation */
 	bool forming, formed;
-	bool *lost;			  /* indexed by rank */
+	bool *lost;			  /* members that are gone, by rank */
 	struct ofi_coll_op *confirmation; /* second round of the agreement, while forming */
-	unsigned refusals;		  /* number of calls that could not send everything */
+	unsigned refusals; /* number of ofi_coll_leave() calls that could not send everything */
 	uint64_t offer[OFI_COLL_WORDS], agreed[OFI_COLL_WORDS];
 	fi_addr_t member[];
 };
 
 TAILQ_HEAD(ofi_coll_groups, ofi_coll_group);
 
-/*
- * Counts how often a group of these members has been formed, because each time it gets another
- * number.
- */
+/* Counts how often a group of these members was formed, because it gets a new number each time. */
 struct ofi_coll_past {
 	SLIST_ENTRY(ofi_coll_past) link;
 	uint64_t digest;
@@ -86,11 +83,11 @@ struct ofi_coll {
  */
 int ofi_coll_agree(struct ofi_coll_group *group, void *context, uint64_t tag, uint64_t confirm_tag);
 /*
- * Ends the operations and sends members that wait for join messages some that make the join fail.
+ * Cancels the operations. Sends members that wait for join messages ones that make the join fail.
  * Returns false if the call must be repeated.
  */
 bool ofi_coll_refuse(struct ofi_coll_group *group);
-/* Frees the operation unless a transfer stays in flight. */
+/* Cancels the operation, and frees it unless a transfer stays in flight. */
 void ofi_coll_op_cancel(struct ofi_coll_op *op);
 /* Ends the connections of transfers still in flight after a cancel. */
 void ofi_coll_op_sever(struct ofi_coll_op *op);

@@ -10,7 +10,7 @@
 #include <rdma/providers/fi_log.h>
 
 #define NAME_MAX_LEN 64
-#define PATIENCE_MS  2000 /* limit for fi_close while members still use memory of the group */
+#define PATIENCE_MS  2000 /* time that fi_close gives members to finish reading our memory */
 
 struct mc {
 	struct fid_mc fid;
@@ -70,7 +70,8 @@ static const struct fi_ops mc_ops = {
 };
 
 /*
- * A join may complete before its call returns: the fid exists, and the event may be read at once.
+ * A join may complete before its call returns; the fid exists by then, and the event may be read at
+ * once.
  */
 void ofi_coll_mc_formed(const struct ofi_coll_done *done)
 {
@@ -89,7 +90,7 @@ static int coll_mc_refuse(const struct ofi_coll_owner *owner, int err, const cha
 	return ofi_refuse(owner->prov, FI_LOG_EP_CTRL, err, "fi_join_collective: %s\n", why);
 }
 
-/* coll_addr only tells where the members come from; they are always those of the set. */
+/* coll_addr only says where the members come from; they are always those of the set. */
 static bool known_addr(struct ofi_coll_owner *owner, const struct fi_collective_addr *addr)
 {
 	bool known;
@@ -130,8 +131,7 @@ static int coll_mc_compare(const void *a, const void *b)
 }
 
 /*
- * Checks whether two addresses of the set belong to the same endpoint, which cannot take part
- * twice.
+ * Returns true if two addresses of the set are of the same endpoint, which cannot take part twice.
  */
 static bool is_repeated(uint64_t *digests, size_t count)
 {

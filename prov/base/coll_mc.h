@@ -21,7 +21,7 @@ struct ofi_coll_owner {
 	struct ofi_lock *lock; /* guards coll */
 	struct ofi_ref *ref;
 	struct ofi_eq *eq; /* bound to the endpoint, or NULL */
-	const void *av;	   /* likewise */
+	const void *av;	   /* address vector of the endpoint */
 	void *arg;
 	/*
 	 * Returns the name by which all members know a member, at most *len bytes. Returns

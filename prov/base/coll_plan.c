@@ -6,8 +6,8 @@
 #include "coll_plan.h"
 #include <rdma/fi_errno.h>
 
-#define BRUCK_MAX 4096	/* result size up to which few rounds are better than few copies */
-#define RING_MIN  32768 /* size from which each member reduces only its slice */
+#define BRUCK_MAX 4096	/* result size up to which fewer rounds pay for more copies */
+#define RING_MIN  32768 /* size from which each member reduces only one slice */
 
 typedef struct ofi_coll_plan plan_t;
 typedef const struct ofi_coll_shape shape_t;
@@ -160,7 +160,7 @@ static void plan_reduce(plan_t *plan, shape_t *s)
 		add_send(plan, to_rank(s, v & (v - 1)), 0, acc, s->bytes);
 }
 
-/* The two halves of an exchange; they are swapped when the reduction went into the other one. */
+/* The accumulator and the received data; they are swapped if the result went to the latter. */
 struct pair {
 	uint8_t *acc, *in;
 };
@@ -180,8 +180,8 @@ static void plan_combine(plan_t *plan, shape_t *s, struct pair *p, bool peer_is_
 }
 
 /*
- * Recursive doubling among a power of two of members. Each of the `extra` members beyond it gives
- * its data to a neighbor first and gets the result afterward.
+ * Recursive doubling among the largest power of two of the members. Each of the `extra` members
+ * beyond it first gives its data to a neighbor, and gets the result at the end.
  */
 static void plan_doubling(plan_t *plan, shape_t *s)
 {
@@ -217,7 +217,9 @@ static void plan_doubling(plan_t *plan, shape_t *s)
 		add_send(plan, s->rank - 1, 0, s->result, s->bytes);
 }
 
-/* Slice i of an array that is divided among the members; the first ones have one more element. */
+/*
+ * A slice of an array that is divided among the members; the first ones may have one more element.
+ */
 struct slice {
 	size_t at, count;
 };

@@ -55,15 +55,13 @@ struct ofi_coll_shape {
 };
 
 /*
- * Returns 0 with a plan that the caller frees, or -FI_ENOMEM with nothing to free. The caller has
- * set plan->reduce.
+ * Makes a plan. Returns 0, and the caller frees the plan; or -FI_ENOMEM with nothing to free. The
+ * caller has set plan->reduce.
  */
 int ofi_coll_plan_make(struct ofi_coll_plan *plan, const struct ofi_coll_shape *shape);
 void ofi_coll_plan_free(struct ofi_coll_plan *plan);
 
-/*
- * Returns whether the input or the output of the operation is an array with one slice per member.
- */
+/* Returns nonzero if the input or the output of the operation has one slice per member. */
 int ofi_coll_sliced(enum fi_collective_op kind);
 
 #endif

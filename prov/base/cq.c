@@ -162,7 +162,7 @@ ssize_t ofi_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64
 	return cq->slow->ops->take_error(cq, entry) ? 1 : -FI_EAGAIN;
 }
 
-/* Returns 0 to poll again, -FI_EAGAIN if a signal, an interrupt or the timeout ends the wait. */
+/* Returns 0 to poll again; -FI_EAGAIN if a signal, an interrupt or the timeout ends the wait. */
 static int cq_nap(struct ofi_cq *cq, struct ofi_sleeper *sleeper, uint64_t start, int timeout)
 {
 	struct ofi_cq_slow *slow = cq->slow;

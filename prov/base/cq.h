@@ -20,13 +20,13 @@ struct ofi_stats;
 
 struct ofi_cq_ops {
 	/*
-	 * Returns 0 if anything that happens from now on makes the descriptor readable, -FI_EAGAIN
-	 * if the caller must poll again.
+	 * Returns 0 if every event from now on makes the descriptor readable, -FI_EAGAIN if the
+	 * caller must poll again.
 	 */
 	int (*trywait)(struct ofi_cq *cq);
 	/* Returns true if there may be something to read. */
 	bool (*ready)(struct ofi_cq *cq);
-	/* Takes the error at which reads stop. Returns false if there is none. */
+	/* Removes the error at which reads stop. Returns false if there is none. */
 	bool (*take_error)(struct ofi_cq *cq, struct fi_cq_err_entry *entry);
 };
 
@@ -38,7 +38,7 @@ struct ofi_cq_slow {
 	struct ofi_ref ref;	/* bound endpoints */
 	enum fi_cq_wait_cond cond;
 	struct ofi_wait wait; /* for wake-ups by software */
-	int epfd; /* the descriptor for FI_GETWAIT, which watches wait.fd and those added; or -1 */
+	int epfd; /* the descriptor for FI_GETWAIT, which watches wait.fd and others; or -1 */
 	struct ofi_waitset_member member;
 	struct ofi_stats *stats;  /* counts blocking waits; may be NULL */
 	struct ofi_cq_peer *peer; /* if the CQ is a peer of another (cq_peer.c), or NULL */
@@ -62,7 +62,7 @@ int ofi_cq_init(struct ofi_cq *cq, const struct fi_provider *prov, struct ofi_cq
 void ofi_cq_fini(struct ofi_cq *cq);
 /*
  * Joins the wait set of FI_WAIT_SET; from now on other threads may call trywait. Returns 0, or logs
- * and returns -FI_EINVAL.
+ * and returns -FI_E*.
  */
 int ofi_cq_join(struct ofi_cq *cq, const struct fi_provider *prov, const struct ofi_ref *fabric,
 		const struct fi_cq_attr *attr);
@@ -73,12 +73,12 @@ int ofi_cq_join(struct ofi_cq *cq, const struct fi_provider *prov, const struct 
 int ofi_cq_watch(struct ofi_cq *cq, int fd);
 void ofi_cq_unwatch(struct ofi_cq *cq, int fd);
 /*
- * Returns the CQ of a fid, or NULL if it is not such a CQ or, with `domain` set, not one of this
- * domain.
+ * Returns the CQ of a fid. Returns NULL if the fid is not one of these CQs, or if `domain` is not
+ * NULL and the CQ belongs to another domain.
  */
 struct ofi_cq *ofi_cq_of(struct fid *fid, const struct ofi_ref *domain);
 int ofi_cq_trywait(struct fid *fid);
-/* For ops tables. */
+/* These functions are for ops tables. */
 ssize_t ofi_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint64_t flags);
 ssize_t ofi_cq_sread(struct fid_cq *cq, void *buf, size_t count, const void *cond, int timeout);
 ssize_t ofi_cq_sreadfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Peer completion queues: what has completed is written to the queue of the owner. */
+/* Peer completion queues: their completions are written to the owner's queue. */
 #include "cq_peer.h"
 
 #include <stdbool.h>
@@ -16,8 +16,8 @@ enum { PEER_BATCH = 16 };
 struct ofi_cq_peer {
 	struct fid_peer_cq *owner;
 	const struct fi_ops_cq *own; /* the calls that read the CQ itself */
-	struct ofi_lock lock;	     /* held by the thread that reads; guards what follows */
-	/* These were read and are not written yet: `first` to `end`, then the error. */
+	struct ofi_lock lock;	     /* held by the reading thread; guards the following fields */
+	/* Completions that were read but not written yet: `first` to `end`, then the error. */
 	ssize_t first, end;
 	bool failed;
 	struct fi_cq_tagged_entry entries[PEER_BATCH];
@@ -25,7 +25,7 @@ struct ofi_cq_peer {
 	struct fi_cq_err_entry error;
 };
 
-/* Writes to the owner's queue. Returns 0, or the owner's error about the first that is left. */
+/* Writes to the owner's queue. Returns 0, or the owner's error for the first one not written. */
 static ssize_t hand_over(struct ofi_cq_peer *peer)
 {
 	struct fid_peer_cq *owner = peer->owner;
@@ -46,7 +46,9 @@ static ssize_t hand_over(struct ofi_cq_peer *peer)
 	return 0;
 }
 
-/* Reads the CQ itself after all was written. Returns the result, -FI_EAVAIL if it is an error. */
+/*
+ * Reads the CQ itself once nothing is left to write. Returns the result; -FI_EAVAIL for an error.
+ */
 static ssize_t read_own(struct fid_cq *cq, struct ofi_cq_peer *peer)
 {
 	ssize_t ret, n = peer->own->readfrom(cq, peer->entries, PEER_BATCH, peer->src);
@@ -74,7 +76,10 @@ static ssize_t read_all(struct fid_cq *cq, struct ofi_cq_peer *peer)
 	return ret < 0 || n > 0 || n == -FI_EAVAIL ? ret : n;
 }
 
-/* The thread that reads may be this one, if the owner's queue calls from within `write`. */
+/*
+ * Does not wait for the lock: this thread may hold it, if the owner's queue calls from within
+ * `write`.
+ */
 static ssize_t peer_read(struct fid_cq *cq, void *buf, size_t count)
 {
 	const struct ofi_cq_slow *slow = ((struct ofi_cq *)cq)->slow;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Peer completion queues (FI_PEER): reading one with a count of 0 makes progress and writes what
- * has completed to the queue of its owner.
+ * Peer completion queues (FI_PEER): reading one with a count of 0 makes progress and writes its
+ * completions to the owner's queue.
  */
 #ifndef OFI_CQ_PEER_H
 #define OFI_CQ_PEER_H

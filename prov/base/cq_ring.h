@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Software completions: a queue of completions for the application to read, used by providers that
- * complete operations themselves. The ring grows, so no completion is lost. The owner's lock guards
- * it.
+ * complete operations themselves. The ring grows, so completions are lost only when out of memory.
+ * The owner's lock guards it.
  */
 #ifndef OFI_CQ_RING_H
 #define OFI_CQ_RING_H
@@ -67,7 +67,7 @@ static inline bool ofi_cq_ring_empty(const struct ofi_cq_ring *ring)
 	       __atomic_load_n(&ring->ahead, __ATOMIC_ACQUIRE);
 }
 
-/* Returns the number of unread items. Needs no lock. */
+/* Returns the number of unread items, where an overrun counts as one. Needs no lock. */
 static inline size_t ofi_cq_ring_used(const struct ofi_cq_ring *ring)
 {
 	uint32_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
@@ -75,7 +75,7 @@ static inline size_t ofi_cq_ring_used(const struct ofi_cq_ring *ring)
 	return __atomic_load_n(&ring->ahead, __ATOMIC_ACQUIRE) - head;
 }
 
-/* Publishes a change of tail or overrun. */
+/* Makes a change of tail or overrun visible to readers without the lock. */
 static inline void ofi_cq_ring_show(struct ofi_cq_ring *ring)
 {
 	__atomic_store_n(&ring->ahead, ring->tail + ring->overrun, __ATOMIC_RELEASE);

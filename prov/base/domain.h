@@ -21,7 +21,7 @@ struct ofi_mr_cache;
 struct ofi_rdm_domain_progress;
 
 enum {
-	OFI_MR_BUFFERS = 16, /* most buffers of a memory region */
+	OFI_MR_BUFFERS = 16, /* maximum number of buffers of a memory region */
 };
 
 /* A buffer of a memory region, for operations that the library performs itself. */
@@ -30,8 +30,8 @@ struct ofi_mr_place {
 	uint64_t start, len;
 	uint64_t access; /* FI_REMOTE_READ and similar flags */
 	uint32_t rkey;
-	uint32_t count; /* of the region's buffers */
-	bool opaque;	/* only an interface of device memory reaches it, if any does */
+	uint32_t count; /* number of the region's buffers */
+	bool opaque;	/* only a device memory interface can access it, if any can */
 };
 
 /* Callbacks of the provider for the library. */
@@ -40,7 +40,7 @@ struct ofi_domain_ops {
 	bool (*mr_find)(struct ofi_domain *domain, uint64_t key, uint32_t buffer,
 			struct ofi_mr_place *place);
 	/*
-	 * Counts an access of the peer (FI_REMOTE_READ, FI_REMOTE_WRITE or both) on the region's
+	 * Counts an access by a peer (FI_REMOTE_READ, FI_REMOTE_WRITE or both) on the region's
 	 * counters. A counter bound for both counts it once.
 	 */
 	void (*mr_count)(struct ofi_domain *domain, uint64_t key, uint64_t what);
@@ -58,8 +58,8 @@ struct ofi_domain {
 	struct ofi_triggers triggers;
 	struct ofi_lock atomics;    /* serializes atomics performed in software */
 	struct ofi_mr_cache *cache; /* registration cache for FI_EP_RDM endpoints, or NULL */
-	size_t packet;		    /* size of one of their packets, including the header */
-	struct ofi_rdm_domain_progress *progress; /* progress of these endpoints, or NULL */
+	size_t packet;		    /* packet size of these endpoints, including the header */
+	struct ofi_rdm_domain_progress *progress; /* domain progress of these endpoints, or NULL */
 };
 
 static inline struct ofi_domain *ofi_domain(struct fid_domain *fid)

@@ -10,13 +10,15 @@
 #include "ops.h"
 #include "refuse.h"
 
-/* After so many events that followed each other closely, a few more are expected. */
+/* After this many events in quick succession, more are expected. */
 enum { STREAK = 2 };
 
 struct ofi_eq_item {
 	TAILQ_ENTRY(ofi_eq_item) link;
 	bool is_err;
-	/* Posted by the provider: begins with a fid, owns the fi_info of an FI_CONNREQ. */
+	/*
+	 * Posted by the provider: the data begins with a fid, and an FI_CONNREQ owns its fi_info.
+	 */
 	bool ours;
 	uint32_t event;
 	struct fi_eq_err_entry err; /* err_data points to data */
@@ -24,7 +26,7 @@ struct ofi_eq_item {
 	_Alignas(max_align_t) uint8_t data[]; /* the entry, or the error's err_data */
 };
 
-/* The EQ for which this thread serves the source and which it reads next, or NULL. */
+/* The EQ whose source this thread is serving and which it reads next, or NULL. */
 static __thread const struct ofi_eq *eq_served;
 
 static struct ofi_eq_item *item_new(uint32_t event, const void *data, size_t len)
@@ -41,7 +43,7 @@ static struct ofi_eq_item *item_new(uint32_t event, const void *data, size_t len
 	return item;
 }
 
-/* Appends an item; NULL stands for an event for which there was no memory. Takes the lock. */
+/* Appends an item. NULL stands for an event that there was no memory for. Takes the lock. */
 static int item_queue(struct ofi_eq *eq, struct ofi_eq_item *item)
 {
 	bool overrun, quiet = eq == eq_served;
@@ -114,7 +116,7 @@ static bool is_cm_event(const struct ofi_eq_item *item)
 	       item->len >= sizeof(struct fi_eq_cm_entry);
 }
 
-/* An unread connection request takes its fi_info along, and the peer is rejected. */
+/* Frees an unread item. For a connection request, also frees its fi_info and rejects the peer. */
 static void item_drop(struct ofi_eq_item *item)
 {
 	struct fi_eq_cm_entry *entry = (void *)item->data;
@@ -171,10 +173,7 @@ int ofi_eq_trywait(struct fid *fid)
 	return ret;
 }
 
-/*
- * Returns how many bytes of an item go into len bytes. Data after a CM entry is truncated to the
- * available room.
- */
+/* Returns how many bytes of an item fit into len bytes. Data after a CM entry may be truncated. */
 static ssize_t item_fit(const struct ofi_eq_item *item, size_t len)
 {
 	if (len >= item->len)
@@ -242,7 +241,7 @@ static int check_read(const struct ofi_eq *eq, const char *call, const void *out
 	return 0;
 }
 
-/* Returns true if events are left that nobody has been woken for. The lock is held. */
+/* Returns true if events are left that no thread was woken for. The lock is held. */
 static bool take_unsignaled(struct ofi_eq *eq)
 {
 	bool left = eq->unsignaled && (!TAILQ_EMPTY(&eq->items) || eq->overrun);
@@ -295,8 +294,8 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buf, size_t le
 
 /*
  * Notes that a thread waited for an event and got it. When such events follow each other closely,
- * as while many connections are made, the threads that wait serve the source of events themselves,
- * which spares the event thread's wake-ups and their own.
+ * as when many connections are made, the waiting threads serve the source of events themselves,
+ * which saves waking the event thread and being woken by it.
  */
 static void eq_came(struct ofi_eq *eq)
 {
@@ -310,7 +309,7 @@ static void eq_came(struct ofi_eq *eq)
 		ofi_loop_claim(eq->loop, eq->source, now);
 }
 
-/* The caller reads again, and then serves a source that is ready. */
+/* Sleeps. The caller reads again afterward, which serves a source that is ready. */
 static int eq_sleep(struct ofi_eq *eq, int timeout)
 {
 	if (eq->source && ofi_loop_claimed(eq->loop, eq->source))

@@ -31,17 +31,20 @@ struct ofi_eq {
 	ofi_eq_strerror_fn *strerror;
 	struct ofi_wait wait;
 	struct ofi_waitset_member member;
-	/* What posts most events, or NULL: a thread that waits in fi_eq_sread serves it. */
+	/* The source of most events, which threads that wait in fi_eq_sread may serve; or NULL. */
 	struct ofi_loop *loop;
 	struct ofi_source *source;
-	uint64_t busy_until;  /* in ms; a recent event makes another one likely; atomic */
+	/* In ms: an event before this time closely follows the last one; atomic. */
+	uint64_t busy_until;
 	unsigned int streak;  /* number of events that followed each other closely; atomic */
 	struct ofi_lock lock; /* guards what follows */
 	/* In order; while an error is at the head, reads return -FI_EAVAIL. */
 	struct ofi_eq_list items;
 	struct ofi_eq_item *last_err; /* owns the err_data returned by the last readerr */
 	bool writable;		      /* opened with FI_WRITE */
-	/* Out of memory: later events are lost, and FI_EOVERRUN is read after the others. */
+	/*
+	 * Set when out of memory: later events are lost, and FI_EOVERRUN is read after the others.
+	 */
 	bool overrun;
 	bool unsignaled; /* a thread posted events that it is about to read itself */
 };
@@ -77,17 +80,15 @@ static inline void ofi_eq_set_source(struct ofi_eq *eq, struct ofi_loop *loop,
 int ofi_eq_post(struct ofi_eq *eq, uint32_t event, const void *entry, size_t len);
 /* Appends an error and copies err_data. */
 int ofi_eq_post_err(struct ofi_eq *eq, const struct fi_eq_err_entry *entry);
-/* Appends an event of a fid, with its context. Without an EQ nobody learns of it. */
+/* Appends an event of a fid, with its context. Does nothing if eq is NULL. */
 void ofi_eq_report(struct ofi_eq *eq, uint32_t event, const struct fid *fid, uint64_t data);
 void ofi_eq_report_err(struct ofi_eq *eq, const struct fid *fid, int err, int prov_errno);
 /*
- * Drops the events of a fid that is being closed, or all if fid is NULL, and their unread
- * connection requests.
+ * Drops the events of a fid that is being closed, or all events if fid is NULL. Rejects their
+ * unread connection requests.
  */
 void ofi_eq_forget(struct ofi_eq *eq, const struct fid *fid);
-/*
- * Returns -FI_SUCCESS if the caller may sleep on the wait object, -FI_EAGAIN if an event is queued.
- */
+/* Returns 0 if the caller may sleep on the wait object, -FI_EAGAIN if an event is queued. */
 int ofi_eq_trywait(struct fid *fid);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The available interfaces of device memory: loaded once, when the first program asks. */
+/* The available interfaces of device memory, which are loaded when they are first needed. */
 #include "hmem.h"
 #include "hmem_copy.h"
 
@@ -171,7 +171,7 @@ bool ofi_hmem_any(const struct fi_provider *prov, const char **why)
 	return false;
 }
 
-/* Returns why there is no support for the interface. */
+/* Returns the reason why an interface is not supported. */
 static const char *why_not(enum fi_hmem_iface iface)
 {
 	return iface == FI_HMEM_NEURON

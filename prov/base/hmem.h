@@ -53,7 +53,7 @@ struct ofi_hmem {
 	int (*copy_from)(void *host, const void *device, size_t len);
 	/*
 	 * Makes the runtime's copies complete before they return, because a NIC cannot wait for
-	 * them. NULL if the runtime cannot: the application waits for its copies.
+	 * them. If NULL, the runtime cannot do that, and the application must wait for its copies.
 	 */
 	int (*sync)(const void *addr);
 	int (*export)(const void *addr, size_t len, struct ofi_hmem_export *to);
@@ -68,7 +68,7 @@ const struct ofi_hmem *ofi_hmem_get(const struct fi_provider *prov, enum fi_hmem
 				    const char **why);
 /* Returns the open interface whose memory is at the address; NULL for system memory. */
 const struct ofi_hmem *ofi_hmem_of(const void *addr);
-/* Returns FI_HMEM_DISABLE_P2P. */
+/* Returns the value of FI_HMEM_DISABLE_P2P. */
 bool ofi_hmem_p2p_disabled(void);
 /* Returns true if the interface may export its memory as a dma-buf. */
 bool ofi_hmem_may_export(const struct ofi_hmem *hmem);
@@ -86,15 +86,15 @@ bool ofi_hmem_cannot(struct ofi_hmem_why *why, const char *fmt, ...)
 extern const struct ofi_hmem ofi_hmem_cuda, ofi_hmem_rocr, ofi_hmem_ze;
 
 /*
- * Returns true if the descriptor is that of a region of device memory: the interface is in its
- * upper half.
+ * Returns true if the descriptor belongs to a region in device memory: its upper half holds the
+ * interface.
  */
 static inline bool ofi_hmem_has_iface(const void *desc)
 {
 	return (uint64_t)(uintptr_t)desc >> 32;
 }
 
-/* Options of an endpoint with FI_HMEM. All 0 is the default. */
+/* Options of an endpoint with FI_HMEM. The defaults are all 0. */
 struct ofi_hmem_options {
 	int p2p; /* FI_HMEM_P2P_* */
 	/* FI_OPT_CUDA_API_PERMITTED is false: transfers must not copy device memory. */
@@ -104,8 +104,8 @@ struct ofi_hmem_options {
 /* Returns true if this is one of the options and the endpoint supports them. */
 bool ofi_hmem_has_option(const struct fi_info *info, int level, int name);
 /*
- * Implement fi_getopt and fi_setopt for these options. Return 0, or log and return -FI_E*. Whether
- * FI_OPT_CUDA_API_PERMITTED may be false is for the caller to say.
+ * Implement fi_getopt and fi_setopt for these options. Return 0, or log and return -FI_E*. The
+ * caller decides whether FI_OPT_CUDA_API_PERMITTED may be false.
  */
 int ofi_hmem_getopt(const struct fi_provider *prov, const struct ofi_hmem_options *options,
 		    int name, void *value, size_t *len);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Copies of application data, which may be in device memory where `device` says so: the endpoint or
- * the domain was opened with FI_HMEM. For others a copy is memcpy().
+ * Copies of application data, which may be in device memory if `device` is true: the endpoint or
+ * the domain was opened with FI_HMEM. Otherwise a copy is a memcpy().
  */
 #ifndef OFI_HMEM_COPY_H
 #define OFI_HMEM_COPY_H
@@ -10,7 +10,7 @@
 #include "hmem.h"
 #include "src/ds/compiler.h"
 
-/* Finds the interface of an address; NULL until an interface works. Atomic, set once. */
+/* Finds the interface of an address. NULL until an interface works; atomic. */
 extern const struct ofi_hmem *(*ofi_hmem_finder)(const void *addr);
 
 /* Returns the interface whose memory is at the address, or NULL for system memory. */

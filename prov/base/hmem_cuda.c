@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 
-/* From CUDA's driver interface. */
+/* Values of CUDA's driver interface. */
 enum {
 	SUCCESS = 0,
 	INVALID_VALUE = 1,
@@ -106,8 +106,9 @@ static device_ptr pointer(const void *addr)
 }
 
 /*
- * Asks for a list of one attribute: cuPointerGetAttribute returns an error for an address in system
- * memory, which takes the driver 6 to 15 times as long. Here, that is a success without a value.
+ * Reads one attribute with cuPointerGetAttributes, which succeeds without a value for an address in
+ * system memory. For such an address cuPointerGetAttribute returns an error, which takes the driver
+ * 6 to 15 times as long.
  */
 static bool memory_has(int attribute, void *value, const void *addr)
 {
@@ -187,8 +188,8 @@ static int cuda_sync(const void *addr)
 }
 
 /*
- * Returns true if the range is allocated. It may consist of several allocations of cuMemCreate that
- * are mapped one behind the other, as those of PyTorch's expandable segments are.
+ * Returns true if the range is allocated. It may consist of several contiguous allocations of
+ * cuMemCreate, such as those of PyTorch's expandable segments.
  */
 static bool is_allocated(device_ptr addr, size_t len)
 {
@@ -204,8 +205,8 @@ static bool is_allocated(device_ptr addr, size_t len)
 }
 
 /*
- * Exports the whole pages around the range. Needs a context of the thread. The driver refuses
- * managed memory and that of pools with INVALID_VALUE.
+ * Exports the whole pages around the range. The thread must have a context. The driver refuses
+ * managed memory and memory of pools with INVALID_VALUE.
  */
 static int export_pages(device_ptr addr, size_t len, struct ofi_hmem_export *to)
 {

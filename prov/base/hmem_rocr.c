@@ -4,7 +4,7 @@
 
 #include <rdma/fi_errno.h>
 
-/* From the HSA runtime's interface and AMD's extension of it. */
+/* Values of the HSA runtime's interface and AMD's extension of it. */
 enum {
 	SUCCESS = 0,
 	ERROR_INVALID_ARGUMENT = 0x1001,
@@ -20,7 +20,7 @@ struct agent {
 	uint64_t handle;
 };
 
-/* The structure grows at its end; the runtime fills what `size` says. */
+/* The structure grows at its end; the runtime fills in `size` bytes. */
 struct pointer_info {
 	uint32_t size;
 	int type;
@@ -114,7 +114,7 @@ static bool rocr_start(struct ofi_hmem_why *why)
 	return false;
 }
 
-/* Memory of the host that the runtime has allocated or locked is the processor's. */
+/* Host memory that the runtime has allocated or locked counts as system memory. */
 static bool rocr_owns(const void *addr)
 {
 	struct pointer_info info = { .size = sizeof(info) };

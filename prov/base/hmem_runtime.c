@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The interfaces of device memory share this: opening their runtimes, errors and reasons. */
+/* Functions that the device memory interfaces share: opening a runtime, errors and reasons. */
 #include "hmem.h"
 
 #include <dlfcn.h>

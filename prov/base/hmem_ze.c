@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory of Level Zero devices, which are Intel's GPUs. The specification lets a context know and
- * copy its own memory only, and fi_mr_regattr is given no context: the driver's default context is
- * used, or else one of the library's own. Intel's driver takes the memory of all contexts, and of
- * the host, with either.
+ * Memory of Level Zero devices, which are Intel's GPUs. According to the specification, a context
+ * can query and copy only its own memory, but fi_mr_regattr is not given a context. So the driver's
+ * default context is used, or else one that the library creates. Intel's driver accepts the memory
+ * of all contexts, and of the host, with either.
  */
 #include "hmem.h"
 #include "hmem_ze.h"
@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <rdma/fi_errno.h>
 
-enum { DRIVERS = 8, DEVICES = 64, GROUPS = 16 }; /* more are not seen */
+enum { DRIVERS = 8, DEVICES = 64, GROUPS = 16 }; /* any more are ignored */
 
 /* These return OFI_ZE_SUCCESS or an error. */
 static struct {
@@ -61,7 +61,7 @@ static const struct ofi_hmem_error errors[] = {
 	{ 0 },
 };
 
-/* One of each driver that has a GPU. Constant once the interface is open. */
+/* One context for each driver that has a GPU. Constant once the interface is open. */
 static struct {
 	void *of[DRIVERS];
 	size_t count;
@@ -71,7 +71,7 @@ static struct {
 struct queue {
 	SLIST_ENTRY(queue) entry;
 	void *device, *list;
-	pthread_mutex_t lock; /* of the list, which takes calls of one thread at a time */
+	pthread_mutex_t lock; /* guards the command list, which one thread at a time may use */
 };
 
 static struct {
@@ -140,12 +140,12 @@ static bool ze_start(struct ofi_hmem_why *why)
 		      : ofi_hmem_cannot(why, "the drivers find no GPU");
 }
 
-/* Names where memory of a device is. */
+/* Describes where device memory is. */
 struct place {
 	void *context, *device;
 };
 
-/* Memory that the processor may access, of the host or shared, is not that of a device. */
+/* Finds device memory. Host and shared memory, which the CPU may access, do not count. */
 static bool find(const void *addr, struct place *place)
 {
 	struct ofi_ze_memory_properties properties;
@@ -256,9 +256,9 @@ static int ze_copy_from(void *host, const void *device, size_t len)
 }
 
 /*
- * A small allocation may be a part of a larger one of the driver, whose dma-buf then does not begin
- * where the allocation does, and nothing tells where. Only what is rounded up to pages, or to huge
- * ones, is the same allocation.
+ * The driver may place a small allocation inside a larger one. The dma-buf is then that of the
+ * larger one, and the offset of the small one in it is unknown. The dma-buf belongs to this
+ * allocation alone if it is no larger than the length rounded up to pages, or to huge pages.
  */
 static bool is_dmabuf_of(int fd, size_t len, uint64_t page)
 {

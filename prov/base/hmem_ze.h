@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The part of Level Zero's interface that the library uses, so that it builds without the headers.
- * test_hmem_ze compares it with them where they are installed. Handles are of type void *.
+ * The part of Level Zero's interface that the library uses, so that it builds without Level Zero's
+ * headers. Where those are installed, test_hmem_ze compares this file with them. Handles are of
+ * type void *.
  */
 #ifndef OFI_HMEM_ZE_H
 #define OFI_HMEM_ZE_H
@@ -9,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Its functions return these. */
+/* Results of the functions. */
 enum {
 	OFI_ZE_SUCCESS = 0,
 	OFI_ZE_OUT_OF_HOST_MEMORY = 0x70000002,
@@ -52,7 +53,7 @@ struct ofi_ze_device_properties {
 	char name[256];
 };
 
-/* Describes the queues of a device that can do the same. The ordinal of a group is its index. */
+/* Describes queues of a device with the same abilities. The ordinal of a group is its index. */
 struct ofi_ze_group_properties {
 	int stype;
 	void *next;

@@ -14,7 +14,7 @@
 #include "wait.h"
 #include "src/ds/bias.h"
 
-/* Returns false if another thread has made the source the event thread's own. */
+/* Calls ready() of a shared source. Returns false if another thread has unshared it meanwhile. */
 static bool serve_shared(struct ofi_source *source)
 {
 	bool shared;
@@ -58,8 +58,8 @@ static int loop_watch(struct ofi_loop *loop, int fd, struct ofi_source *source)
 }
 
 /*
- * A claimed source leaves the epoll instance, which would wake the event thread even if no event of
- * the source were asked for. The mutex is held.
+ * Removes a claimed source from the epoll instance, which would wake the event thread even if it
+ * asked for no events of the source. The mutex is held.
  */
 static int set_claimed(struct ofi_loop *loop, struct ofi_source *source, bool claimed)
 {
@@ -78,7 +78,7 @@ static int set_claimed(struct ofi_loop *loop, struct ofi_source *source, bool cl
 	return 0;
 }
 
-/* Takes back the sources whose claimants have stopped waiting. The mutex is held. */
+/* Ends the claims whose threads have stopped waiting. The mutex is held. */
 static void end_claims(struct ofi_loop *loop)
 {
 	struct ofi_source *source;
@@ -115,7 +115,7 @@ static void *loop_thread(void *arg)
 	return NULL;
 }
 
-/* Starts the thread, which takes no signals meant for the application. The mutex is held. */
+/* Starts the thread with all signals blocked, which are for the application. The mutex is held. */
 static int loop_start(struct ofi_loop *loop)
 {
 	sigset_t all, old;
@@ -273,8 +273,8 @@ int ofi_loop_wait(const struct ofi_source *source, int fd, int ms)
 }
 
 /*
- * Handlers expect not to be in a thread that owns a lock for free, and a thread that is canceled
- * would keep their locks.
+ * ready() must not run in a thread that enters as the owner of a bias (bias.h). A canceled thread
+ * would keep the locks of ready().
  */
 void ofi_loop_serve(struct ofi_source *source)
 {

@@ -18,17 +18,18 @@
 enum { OFI_LOOP_CLAIM_MS = 10 };
 
 /*
- * A descriptor and the function to call when it is readable. It must stay valid while it is added.
+ * A descriptor and the function to call when it is readable. It must stay valid until it is
+ * removed.
  *
- * Waking the event thread, which then wakes a thread of the application, takes longer than much of
- * what ready() does. A thread that waits for the outcome can therefore claim a shared source and
- * call ready() itself. The event thread takes the source back when the claim expires.
+ * Waking the event thread, which then wakes a thread of the application, takes longer than ready()
+ * often does. A thread that waits for the outcome can therefore claim a shared source and call
+ * ready() itself. The event thread takes the source back when the claim expires.
  */
 struct ofi_source {
 	LIST_ENTRY(ofi_source) link; /* loop->sources */
 	int fd;
 	void (*ready)(struct ofi_source *source);
-	bool idle;	      /* set by ready(): whether it found nothing; atomic */
+	bool idle;	      /* true if the last ready() found nothing; ready() sets it; atomic */
 	bool shared;	      /* ready() can run in any thread that holds the lock; atomic */
 	struct ofi_lock lock; /* held while ready() of a shared source runs */
 	bool claimed;	      /* the event thread does not watch it; atomic */
@@ -60,14 +61,13 @@ int ofi_loop_add(struct ofi_loop *loop, struct ofi_source *source);
  */
 void ofi_loop_remove(struct ofi_loop *loop, struct ofi_source *source);
 /*
- * Lets threads of the application serve a shared source, for OFI_LOOP_CLAIM_MS from `now`, if it
- * permits that. They do so in the two calls below.
+ * Lets threads of the application serve a shared source for OFI_LOOP_CLAIM_MS from `now`. They do
+ * so with ofi_loop_wait() and ofi_loop_serve(). Ignores a source that is not shared.
  */
 void ofi_loop_claim(struct ofi_loop *loop, struct ofi_source *source, uint64_t now);
 /*
- * Waits until fd or a claimed source is readable, but not longer than ms and not longer than a
- * claim, and not at all if the source was ready last time. Returns 0, -FI_ETIMEDOUT after ms, or
- * -errno.
+ * Waits until fd or a claimed source is readable, but no longer than ms or than a claim lasts. Does
+ * not wait if the source was ready last time. Returns 0, -FI_ETIMEDOUT after ms, or -errno.
  */
 int ofi_loop_wait(const struct ofi_source *source, int fd, int ms);
 /* Returns true if this thread may serve the source now. */

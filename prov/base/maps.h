@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/* Returns 0 if there is no /proc. Takes some 100 ns per mapping. */
+/* Returns 0 if there is no /proc. Takes about 100 ns per mapping. */
 size_t ofi_maps_count(void);
 /* Returns vm.max_map_count, beyond which mmap() and malloc() fail. */
 size_t ofi_maps_limit(void);

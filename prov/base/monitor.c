@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory changes as userfaultfd events: what is watched, and the two threads that serve the users.
+ * Watches memory for changes with userfaultfd: the watched ranges, and the two threads that serve
+ * the users.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +23,7 @@
 
 #define MOVES	 16   /* moved ranges in one batch of events */
 #define RECOUNT	 1024 /* watches after which the process's mappings are counted again */
-#define ATTEMPTS 64   /* attempts to unwatch the pieces of a range that others have mapped into */
+#define ATTEMPTS 64   /* attempts to unwatch pieces of a range that others have mapped into */
 
 #ifndef USERFAULTFD_IOC_NEW
 #define USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
@@ -39,10 +40,10 @@ struct range {
  */
 struct ofi_monitor_hub {
 	pthread_mutex_t life;	/* serializes start and end; taken first */
-	pthread_mutex_t ranges; /* serializes changes of what is watched; taken second; guards: */
+	pthread_mutex_t ranges; /* serializes changes of watched ranges; taken second; guards: */
 	unsigned int watches;
-	bool crowded;	       /* the process has half of the mappings that it may have */
-	pthread_mutex_t mutex; /* guards what follows; taken before the users' locks */
+	bool crowded;	       /* the process has more than half of the mappings it may have */
+	pthread_mutex_t mutex; /* guards the rest; taken before the users' locks */
 	pthread_cond_t turn;
 	LIST_HEAD(, ofi_monitor) users;
 	struct ofi_monitor *tidied; /* the monitor whose tidy() is running */
@@ -66,8 +67,8 @@ static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 /*
  * The child watches nothing. If it kept the descriptor open, the parent's memory would stay watched
- * after the parent closes it, and a thread that unmaps there would wait forever for a reader. Locks
- * may be held by threads of the parent.
+ * after the parent closes it, and a thread that unmaps there would wait forever for a reader. The
+ * locks are new, because threads of the parent may hold the old ones.
  */
 static void in_child(void)
 {
@@ -95,8 +96,8 @@ static bool is_parents(const struct ofi_monitor *monitor)
  * Opens a userfaultfd descriptor for events. These require no privilege, unlike handling faults
  * that occur in the kernel (UFFD_USER_MODE_ONLY), but kernels before 5.11 do not distinguish the
  * two. If the system call is refused, /dev/userfaultfd may be available. If the system call does
- * not exist, events must not be used at all: valgrind reports that, and since it runs one thread at
- * a time, unmapping would wait for the reader forever.
+ * not exist, events must not be used at all: that is the case under valgrind, which runs one thread
+ * at a time, so a thread that unmaps would wait for the reader forever.
  */
 static int new_fd(void)
 {
@@ -130,8 +131,8 @@ static int uffd_open(void)
 }
 
 /*
- * Registers write protection that is never switched on: unlike registration for missing pages, no
- * access ever waits for us.
+ * Registers write protection that is never switched on: unlike with registration for missing pages,
+ * no access ever waits for us.
  */
 static int enroll_range(const struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end,
 			uint64_t *ioctls)
@@ -147,9 +148,9 @@ static int enroll_range(const struct ofi_monitor_hub *hub, uintptr_t start, uint
 }
 
 /*
- * The range may have been unmapped and mapped since, by anyone. Kernels before 6.17 take memory
- * away from a userfaultfd of the application as if it were ours, but refuse to give it to us, so we
- * ask for that first.
+ * Anyone may have unmapped the range and mapped it again since. Kernels before 6.17 let us
+ * unregister memory from a userfaultfd of the application, but refuse to register that memory for
+ * us, so registration is tried first.
  */
 static void monitor_release(const struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end,
 			    int *attempts)
@@ -187,7 +188,7 @@ static void find_wanted(struct ofi_monitor_hub *hub, struct range *range)
 	*range = first;
 }
 
-/* A user that needs part of the range meanwhile must wait before it watches that part. */
+/* A user that needs part of the range meanwhile must wait for hub->ranges to watch that part. */
 static void monitor_unwatch(struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end)
 {
 	int attempts = ATTEMPTS;
@@ -214,8 +215,8 @@ static void notify_range(struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t
 }
 
 /*
- * Reports all changes. Memory that was moved is still watched at its new place: returns the number
- * of such ranges.
+ * Reports changes until there are no more, or until MOVES ranges have moved. Moved memory is still
+ * watched at its new place: stores these ranges in *moved and returns their number.
  */
 static int notify_all(struct ofi_monitor_hub *hub, struct range *moved)
 {
@@ -258,8 +259,8 @@ static void read_events(struct ofi_monitor_hub *hub)
 
 /*
  * Returns true if a mapping is being changed and the event has not been read: until then the kernel
- * refuses with EAGAIN to fill pages, and it checks that first (ioctl_userfaultfd(2)). The request
- * has length 0, which is invalid, so it never fills anything.
+ * refuses to fill pages and returns EAGAIN, and it checks that first (ioctl_userfaultfd(2)). The
+ * request has length 0, which is invalid, so it never fills anything.
  */
 static bool hub_changing(const struct ofi_monitor_hub *hub)
 {
@@ -341,7 +342,7 @@ static void hub_stop(struct ofi_monitor_hub *hub)
 	stop_reader(hub);
 }
 
-/* Starts the threads with all signals blocked, which are meant for the application. */
+/* Starts the threads with all signals blocked, because signals are for the application. */
 static int start_threads(struct ofi_monitor_hub *hub)
 {
 	sigset_t all, old;
@@ -442,10 +443,10 @@ void ofi_monitor_close(struct ofi_monitor *monitor)
 }
 
 /*
- * Only file memory can be continued from its page (UFFDIO_CONTINUE). For private anonymous memory
- * the kernel refuses that at once with EINVAL. ENOENT means that the range is more than one
- * mapping, and a part of it is tested next. A kernel that does not know the request does not watch
- * files either.
+ * Tries to continue a fault from the page of a file (UFFDIO_CONTINUE), which only file memory
+ * permits. For private anonymous memory the kernel refuses that at once with EINVAL. ENOENT means
+ * that the range is more than one mapping, and a part of it is tried next. A kernel that does not
+ * know the request does not watch files either.
  */
 static bool is_anonymous(const struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end)
 {
@@ -472,9 +473,8 @@ static bool is_anonymous(const struct ofi_monitor_hub *hub, uintptr_t start, uin
 }
 
 /*
- * A watched range is a mapping of its own, and may remain one when it is unwatched, because the
- * kernel does not merge mappings whose pages were first touched separately. The lock of the ranges
- * is held.
+ * A watched range is a separate mapping, and may remain one when it is unwatched, because the
+ * kernel does not merge mappings whose pages were first touched separately. hub->ranges is held.
  */
 static bool is_crowded(struct ofi_monitor_hub *hub)
 {
@@ -497,7 +497,7 @@ int ofi_monitor_watch(struct ofi_monitor *monitor, uintptr_t start, uintptr_t en
 	pthread_mutex_unlock(&hub->ranges);
 	if (ret)
 		return ret == -ENOMEM ? -FI_ENOMEM : -FI_EOPNOTSUPP;
-	/* Huge pages of hugetlbfs cannot be filled with zeros. */
+	/* Huge pages of hugetlbfs, which are refused, cannot be filled with zeros. */
 	if (!(ioctls & 1ULL << _UFFDIO_ZEROPAGE) || !is_anonymous(hub, start, end))
 		return -FI_EINVAL;
 	return 0;

@@ -28,8 +28,8 @@ struct ofi_monitor_hub;
 struct ofi_monitor {
 	struct ofi_lock *lock;
 	/*
-	 * Reports that [start, end) has changed, whoever watches it; `unmapped` means that nothing
-	 * of it is left. Returns true if tidy() has work. Called with the lock held.
+	 * Reports that [start, end) has changed, whichever user watches it; `unmapped` means that
+	 * nothing of it is left. Returns true if tidy() has work. Called with the lock held.
 	 */
 	bool (*gone)(struct ofi_monitor *monitor, uintptr_t start, uintptr_t end, bool unmapped);
 	/*
@@ -38,23 +38,23 @@ struct ofi_monitor {
 	 */
 	bool (*wants)(struct ofi_monitor *monitor, uintptr_t *start, uintptr_t *end);
 	/*
-	 * Frees what a change left behind. Called without any lock, in a thread that may change
-	 * mappings, and never after ofi_monitor_close().
+	 * Does the work that a change has left, such as freeing memory. Called without any lock, in
+	 * a thread that may change mappings, and never after ofi_monitor_close().
 	 */
 	void (*tidy)(struct ofi_monitor *monitor);
 
 	struct ofi_monitor_hub *hub;
-	unsigned int epoch;	      /* of the hub when the monitor was opened: see there */
+	unsigned int epoch;	      /* epoch of the hub when the monitor was opened */
 	bool dirty;		      /* tidy() has work; guarded by the hub's mutex */
 	LIST_ENTRY(ofi_monitor) link; /* hub->users */
 };
 
 /*
- * Joins the process's monitor, since memory can be watched by only one, or starts it with its
+ * Joins the process's monitor, because memory can be watched by only one, or starts it with its
  * threads, which sleep. Returns 0, or -FI_E* if the kernel does not permit it.
  */
 int ofi_monitor_open(struct ofi_monitor *monitor);
-/* The same with separate threads and a separate descriptor, for the test. */
+/* Opens a separate monitor with its own threads and descriptor, for the test. */
 int ofi_monitor_open_alone(struct ofi_monitor *monitor);
 /*
  * Closes a user that relies on no memory any more and has called ofi_monitor_unwatch() for all of
@@ -64,9 +64,9 @@ void ofi_monitor_close(struct ofi_monitor *monitor);
 /*
  * Watches whole pages, for which wants() already returns true. Must not be called with the lock
  * held. Fails unless all of the range is private anonymous memory (files, including those in
- * memory, change without an event), and fails if the process has half of the mappings that it may
- * have. After -FI_EOPNOTSUPP nothing of it is watched; after any other error the caller must
- * unwatch the range once wants() no longer includes it.
+ * memory, change without an event), and fails if the process has more than half of the mappings
+ * that it may have. After -FI_EOPNOTSUPP nothing of the range is watched; after any other error the
+ * caller must unwatch it once wants() no longer includes it.
  */
 int ofi_monitor_watch(struct ofi_monitor *monitor, uintptr_t start, uintptr_t end);
 /*

@@ -14,7 +14,8 @@ struct seen {
 	struct ofi_lock lock;
 	uintptr_t start, end; /* the last change; guarded by the lock */
 	/*
-	 * Pages of the map that are still ours: another thread may reuse an unmapped page at once.
+	 * Bit mask of the pages that are still ours: another thread may reuse an unmapped page at
+	 * once.
 	 */
 	unsigned int ours;
 };
@@ -49,7 +50,7 @@ static bool was_seen(struct seen *seen, const char *start, size_t len)
 	return ret;
 }
 
-/* Drops pages, moves the first half, unmaps the second half. */
+/* Drops pages, moves the first half, unmaps the second half. Returns true if all is reported. */
 static bool changes_are_reported(struct seen *seen, char *map, size_t half)
 {
 	uintptr_t at = (uintptr_t)map;

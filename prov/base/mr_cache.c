@@ -29,8 +29,9 @@ static size_t count_up_to(const struct ofi_mr_cache *cache, uintptr_t addr)
 }
 
 /*
- * Steps down from *at, initially the number of regions, to a region that overlaps [start, end);
- * returns NULL if there is no other. The caller may remove that region before the next step.
+ * Steps down from *at, initially the number of regions that start below the end of a range, to a
+ * region that overlaps the range; returns NULL if there is no other. The caller may remove that
+ * region before the next step.
  */
 static struct ofi_mr_region *next_overlap(const struct ofi_mr_cache *cache, uintptr_t start,
 					  size_t *at)
@@ -60,7 +61,7 @@ static struct ofi_mr_region *find_holder(const struct ofi_mr_cache *cache, uintp
 	return NULL;
 }
 
-/* Recomputes reach from there on until it no longer changes. */
+/* Recomputes reach from `at` on until it no longer changes. */
 static void set_reach(struct ofi_mr_cache *cache, size_t at)
 {
 	uintptr_t reach = at ? cache->reach[at - 1] : 0;
@@ -88,7 +89,7 @@ static void cache_insert(struct ofi_mr_cache *cache, struct ofi_mr_region *regio
 	set_reach(cache, at);
 }
 
-/* Removes the region from the index; its last user, or the next sweep, deregisters it. */
+/* Removes a region from the index. Its last user, or the next deregister_dead(), deregisters it. */
 static void cache_forget(struct ofi_mr_cache *cache, size_t at)
 {
 	struct ofi_mr_region *region = cache->index[at];
@@ -139,9 +140,7 @@ static void narrow_range(const struct ofi_mr_region *region, uintptr_t *start, u
 		*end = region->end;
 }
 
-/*
- * The first part of the range is that of the lowest region in it, which next_overlap() finds last.
- */
+/* The first part belongs to the lowest region in the range, which next_overlap() finds last. */
 static bool cache_wants(struct ofi_monitor *monitor, uintptr_t *start, uintptr_t *end)
 {
 	const struct ofi_mr_cache *cache = (struct ofi_mr_cache *)monitor;
@@ -260,9 +259,9 @@ static void round_out(struct ofi_mr_region *region)
 }
 
 /*
- * Extends the region over cached regions around it, so that a buffer that is used in pieces becomes
- * one region. It at most doubles, so the total that is ever registered stays proportional to what
- * was asked for.
+ * Extends the region over cached regions that overlap it, so that a buffer that is used in pieces
+ * becomes one region. The region at most doubles, so the total that is ever registered stays
+ * proportional to the total requested.
  */
 static void cache_join(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 {
@@ -312,8 +311,8 @@ static int add_kept(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 }
 
 /*
- * If the region cannot be kept (file memory is not watched, and part of what was merged may be
- * gone), it is registered for this use only.
+ * Registers the region, and keeps it if possible. Otherwise (file memory is not watched, and part
+ * of the merged memory may be gone) it is registered for this use alone.
  */
 static int mr_cache_add(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 {
@@ -453,7 +452,7 @@ static void forget_all(struct ofi_mr_cache *cache)
 	deregister_dead(cache);
 }
 
-/* In a child, a lock may be held by a thread of the parent. */
+/* In a child, a thread of the parent may hold a lock, so the regions are left alone. */
 void ofi_mr_cache_fini(struct ofi_mr_cache *cache)
 {
 	struct ofi_mr_region *region;

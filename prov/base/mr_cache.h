@@ -20,7 +20,7 @@
 
 struct ofi_mr_region {
 	uintptr_t start, end;
-	/* Access that was requested, and that the registration allows. */
+	/* The access that was requested, and the access that the registration allows. */
 	unsigned int wanted, access;
 	void *mr; /* from the user's reg() */
 	int users;
@@ -41,17 +41,17 @@ struct ofi_mr_cache {
 	int (*reg)(void *arg, void *addr, size_t len, unsigned int *access, void **mr);
 	void (*dereg)(void *arg, void *mr); /* also called from the monitor's thread */
 	void *arg;
-	size_t max_count, max_size; /* max_count 0: nothing is kept */
+	size_t max_count, max_size; /* if max_count is 0, nothing is kept */
 	bool monitored;
-	int refusal;		  /* -FI_E*: why nothing is kept although it should be */
+	int refusal;		  /* -FI_E*, the reason why nothing is kept although it should be */
 	pid_t pid;		  /* the process that opened it and owns the registrations */
 	struct ofi_lock reg_lock; /* serializes registrations; taken before lock */
 
-	/* Nothing that could change a mapping may be called with it held: see monitor.h. */
-	struct ofi_lock lock;	      /* guards what follows */
+	/* No function that could change a mapping may be called with it held: see monitor.h. */
+	struct ofi_lock lock;	      /* guards the rest, except misses, which reg_lock guards */
 	struct ofi_mr_region **index; /* sorted by start, max_count + 1 entries */
-	uintptr_t *reach;	      /* for each entry, the largest end up to there */
-	size_t count, size;	      /* number and total size of the regions in the index */
+	uintptr_t *reach;   /* for each entry, the largest end of it and those before it */
+	size_t count, size; /* number and total size of the regions in the index */
 	struct ofi_mr_region *pending;
 	/* Regions in the index without users, least recently used first. */
 	struct ofi_mr_list unused;
@@ -66,11 +66,11 @@ struct ofi_mr_cache {
  * anything.
  */
 int ofi_mr_cache_init(struct ofi_mr_cache *cache, size_t max_count, size_t max_size, bool monitor);
-/* All regions have been put back. A forked child leaves the registrations to its parent. */
+/* The caller has put back all regions. A forked child leaves the registrations to its parent. */
 void ofi_mr_cache_fini(struct ofi_mr_cache *cache);
 /*
- * Returns a region that contains [addr, addr + len), len > 0, with at least the given access.
- * Returns 0 or the -FI_E* of reg().
+ * Finds or registers a region that contains [addr, addr + len), len > 0, with at least the given
+ * access. Returns 0 or -FI_E*.
  */
 int ofi_mr_cache_get(struct ofi_mr_cache *cache, const void *addr, size_t len, unsigned int access,
 		     struct ofi_mr_region **region);

@@ -8,11 +8,11 @@
 #include <sys/socket.h>
 #include <rdma/providers/fi_prov.h>
 
-#define OFI_NAME_LEN_UNKNOWN ((size_t)-1) /* the call has no length: the address determines it */
+#define OFI_NAME_LEN_UNKNOWN ((size_t)-1) /* the call has no length; the address determines it */
 
 /*
- * Reads the application's address. Returns -FI_EINVAL, logged for `call`, if it does not have that
- * format.
+ * Reads the application's address in the given format. Returns 0, or logs for `call` and returns
+ * -FI_EINVAL.
  */
 int ofi_name_in(const struct fi_provider *prov, const char *call, uint32_t format, const void *addr,
 		size_t len, struct sockaddr_storage *ss);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /*
- * Adds to the host part of a numeric address. Returns false if the node is not a numeric address.
+ * Adds to a numeric address as to an integer. Returns false if the node is not a numeric address.
  */
 static bool next_numeric(const char *node, size_t add, char *buf, size_t len)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The functions in unimplemented slots of ops tables. */
+/* Functions for unimplemented slots of ops tables. */
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "ops.h"
 #include "refuse.h"
 
 /*
- * Called with the arguments of any slot, and its result is read as int or ssize_t: in the calling
- * conventions of all supported machines the caller removes the arguments, and an int is the low
- * half of the result.
+ * This is called with the arguments of any slot, and its result is read as int or ssize_t. By the
+ * calling conventions of all supported machines, the caller removes the arguments, and an int is
+ * the low half of the result.
  */
 ssize_t ofi_enosys(void)
 {

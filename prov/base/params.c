@@ -15,7 +15,7 @@
 
 #define NAME_LEN 128
 
-/* "verbs", "tx_size" -> "FI_VERBS_TX_SIZE" */
+/* Converts "verbs" and "tx_size" to "FI_VERBS_TX_SIZE". */
 static void env_name(char *buf, const char *prov, const char *param)
 {
 	snprintf(buf, NAME_LEN, "FI_%s_%s", prov, param);
@@ -176,8 +176,8 @@ void ofi_params_load(struct fi_provider *prov, const struct ofi_param *table, si
 	size_t i;
 
 	/*
-	 * A parameter that the core could not define for lack of memory, which it reported, keeps
-	 * its default.
+	 * If the core cannot define a parameter because memory is short, it logs that, and the
+	 * parameter keeps its default.
 	 */
 	for (i = 0; i < count; i++) {
 		param_define(prov, &table[i]);

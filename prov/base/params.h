@@ -17,13 +17,13 @@ struct ofi_param {
 	const char *text;   /* default of a string, NULL for none */
 };
 
-/* A row of the table whose value is the field of that name in struct values_. */
+/* A table row whose value goes to the field of the same name in struct values_. */
 #define OFI_PARAM(values_, field_, type_, def_, min_, max_, doc_)                        \
 	{                                                                                \
 		.name = #field_, .type = FI_PARAM_##type_, .def = (def_), .min = (min_), \
 		.max = (max_), .doc = (doc_), .offset = offsetof(struct values_, field_) \
 	}
-/* A parameter of other releases for a feature that does not exist here. */
+/* A table row for a parameter of other releases whose feature does not exist here. */
 #define OFI_PARAM_UNUSED(name_, type_, def_, max_, doc_)                                \
 	{                                                                               \
 		.name = #name_, .type = FI_PARAM_##type_, .def = (def_), .max = (max_), \

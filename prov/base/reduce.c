@@ -10,7 +10,7 @@
 #define COMPLEX	  3
 #define MINIFLOAT 4 /* a format of minifloat.h, computed in float */
 
-/* Elements as they are in application buffers: at any address, with any declared type. */
+/* Elements in application buffers, which may have any alignment and any declared type. */
 #define ELEMENT __attribute__((aligned(1), may_alias))
 
 typedef int8_t ELEMENT any_int8;

@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <rdma/fi_domain.h>
 
-/* dst[i] = dst[i] op src[i]. dst and src are the same array or do not overlap. */
+/* Computes dst[i] = dst[i] op src[i]. dst and src are the same array or do not overlap. */
 typedef void ofi_reduce_fn(void *dst, const void *src, size_t count);
-/* if (compare[i] op dst[i]) dst[i] = src[i], or for FI_MSWAP its masked form. */
+/* Sets dst[i] to src[i], or to its masked form for FI_MSWAP, if compare[i] op dst[i] is true. */
 typedef void ofi_swap_fn(void *dst, const void *src, const void *compare, size_t count);
 
 /*
@@ -23,8 +23,8 @@ size_t ofi_datatype_size(enum fi_datatype datatype);
 
 /*
  * Covers FI_MIN to FI_BXOR, FI_DIFF, FI_ATOMIC_WRITE, and FI_ATOMIC_READ, which leaves dst
- * unchanged. Returns NULL if the operation is not defined: complex numbers have no order,
- * floating-point numbers no bit operations.
+ * unchanged. Returns NULL if the operation is not defined: complex numbers have no order, and
+ * floating-point numbers have no bit operations.
  */
 ofi_reduce_fn *ofi_reduce_find(enum fi_datatype datatype, enum fi_op op);
 /* Covers FI_CSWAP to FI_MSWAP; returns NULL if the operation is not defined. */

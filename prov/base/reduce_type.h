@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The loops for one data type; reduce.c includes this file once per type. It defines TYPE, where
- * any_TYPE is the type of an element at any address; A, the type to compute in, unsigned for
- * integers, which wrap around; and KIND, unless that is INTEGER.
+ * any_TYPE is the type of an element at any address; A, the type of the computation, which is
+ * unsigned for integers, because they wrap around; and KIND, unless that is INTEGER.
  */
 #define PASTE_(a, b) a##_##b
 #define PASTE(a, b)  PASTE_(a, b)
@@ -20,7 +20,7 @@
 #define STORE(x) ((T)(x))
 #define VALUE(x) (x)
 #endif
-/* An integer, so that compilers take the bitwise operators below as meant. */
+/* An int, so that compilers do not question the bitwise operators below. */
 #define TRUTH(x) ((int)(VALUE(x) != 0))
 
 static void FN(sum)(void *to, const void *from, size_t count)

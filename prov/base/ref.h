@@ -37,7 +37,9 @@ static inline void ofi_ref_put(struct ofi_ref *ref)
 	__atomic_sub_fetch(&ref->children, 1, __ATOMIC_RELEASE);
 }
 
-/* For an object kept alive by its children: returns true if this was the last reference. */
+/*
+ * Drops a reference to an object that its references keep alive. Returns true if it was the last.
+ */
 static inline bool ofi_ref_put_last(struct ofi_ref *ref)
 {
 	return !__atomic_sub_fetch(&ref->children, 1, __ATOMIC_ACQ_REL);

@@ -12,10 +12,10 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 
-/* Fails a call with an error that somebody must fix; logged at level warn. */
+/* Fails a call with an error that someone must fix; logs at level warn. */
 #define ofi_refuse(prov, subsys, err, ...) \
 	ofi_refused(prov, FI_LOG_WARN, subsys, __func__, __LINE__, err, __VA_ARGS__)
-/* Answers a query with no; logged at level info, because programs probe. */
+/* Answers a query with no; logs at level info, because programs probe. */
 #define ofi_decline(prov, subsys, err, ...) \
 	ofi_refused(prov, FI_LOG_INFO, subsys, __func__, __LINE__, err, __VA_ARGS__)
 

@@ -14,8 +14,8 @@
 enum { TRIES = 5000, PAUSE_NS = 1000000, AGAIN = 1 };
 
 /*
- * The bytes of the file that are locked: every user holds the first for reading, a writer also the
- * second.
+ * The bytes of the file that are locked: every user locks the first for reading; a writer also
+ * locks the second.
  */
 enum { USERS, WRITER };
 
@@ -77,7 +77,7 @@ static int set_size(const struct visit *visit)
 								  : 0;
 }
 
-/* Everything is in place before another process gets its lock. */
+/* Creates the memory. All of it is in place before another process can lock USERS. */
 static int shm_make(const struct visit *visit)
 {
 	const struct ofi_shm_ask *ask = visit->ask;
@@ -99,7 +99,7 @@ static int shm_make(const struct visit *visit)
 	return ret;
 }
 
-/* Removes the name unless it refers to another file by now. */
+/* Removes the name unless another process has removed it. */
 static void take_away(const struct ofi_shm *shm)
 {
 	struct stat st;
@@ -108,7 +108,7 @@ static void take_away(const struct ofi_shm *shm)
 		shm_unlink(shm->path);
 }
 
-/* Nobody else uses it: it is new, or was left behind. */
+/* Handles a file that nobody else uses: it is new, or was left behind. */
 static int enter_alone(const struct visit *visit)
 {
 	if (visit->created)
@@ -144,7 +144,7 @@ static int shm_enter(const struct visit *visit)
 	return shm_map(visit, (size_t)st.st_size);
 }
 
-/* Locks require a file that is open for writing; reading requires only a read-only mapping. */
+/* Locks require a file that is open for writing; only the mapping is read-only for readers. */
 static int visit_once(struct visit *visit)
 {
 	struct ofi_shm *shm = visit->shm;

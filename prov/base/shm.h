@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Memory that processes of one user share by name, for as long as one of them has it open. If all
- * its processes were killed without closing it, the next process that opens the name starts over.
- * Kernel locks on the file tell which processes have it open and which one changes it; they end
- * with the process.
+ * of them were killed without closing it, the next process that opens the name starts over. Kernel
+ * locks on the file, which end with the process, show which processes have it open and which one is
+ * changing it.
  */
 #ifndef OFI_SHM_H
 #define OFI_SHM_H
@@ -24,15 +24,16 @@ struct ofi_shm {
 struct ofi_shm_ask {
 	const char *path; /* "/name" */
 	bool read_only;	  /* do not create it */
-	size_t head;	  /* minimum size, allocated at once */
+	size_t head;	  /* minimum size, which is allocated when it is created */
 	size_t size;	  /* size when it is created */
 	void (*init)(void *base, void *arg);
 	void *arg;
 };
 
 /*
- * Returns 0; -FI_ENOENT if it is to be opened read-only and nobody has it open; -FI_ETIMEDOUT if
- * another process stopped half way; or another -FI_E* with the name of the failed call in *what.
+ * Returns 0; -FI_ENOENT if it is to be opened read-only and no process has it open; -FI_ETIMEDOUT
+ * if another process was stopped halfway; or another -FI_E* with the name of the failed call in
+ * *what.
  */
 int ofi_shm_open(struct ofi_shm *shm, const struct ofi_shm_ask *ask, const char **what);
 /* The last process to close it removes the name. */

@@ -88,8 +88,8 @@ static void close_file(void)
 }
 
 /*
- * A child has its own copy of its parent's objects, which it may close; the statistics are not
- * shared with the parent. They start over with the first object that the child opens.
+ * A child gets its own copy of its parent's objects, which it may close; it does not share the
+ * statistics with the parent. Its statistics start over with the first object that it opens.
  */
 static void in_child(void)
 {
@@ -131,7 +131,7 @@ static bool stats_wanted(void)
 	return !file.forbidden && !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur >= FILE_SIZE;
 }
 
-/* Maps and then seals the file: its size is final, and nobody else can ever write it. */
+/* Maps and then seals the file: its size is final, and no other process can ever write it. */
 static void *stats_map(int fd)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
@@ -179,8 +179,8 @@ static void open_file(void)
 }
 
 /*
- * Returns a free slot or a new one; NULL if there is none. The caller holds the lock, as for the
- * next function.
+ * Returns a free slot or a new one; NULL if there is none. The caller holds the lock here and in
+ * the next three functions.
  */
 static void *take_slot(struct ofi_stats_header *header)
 {
@@ -310,7 +310,7 @@ static void put_peer(char *object)
 	file.taken--;
 }
 
-/* Returns the slot or slots that end there. The caller holds the lock. */
+/* Frees the slot or slots that end at `end`. The caller holds the lock. */
 static void put_back(char *end)
 {
 	uint32_t last = (uint32_t)((end - (char *)file.header) / OFI_STATS_SLOT - 1);
@@ -434,8 +434,8 @@ void ofi_stats_hide(struct ofi_stats *stats)
 }
 
 /*
- * Runs when the provider is unloaded. Does nothing if objects are left, which other threads may
- * still use while the process exits.
+ * Runs when the provider is unloaded. Does nothing if objects are left, because other threads may
+ * still use them while the process exits.
  */
 __attribute__((destructor)) static void end(void)
 {

@@ -22,7 +22,7 @@ static inline void ofi_stats_add(struct ofi_stats *stats, int counter, uint64_t 
 #endif
 }
 
-/* For counters with several writers. */
+/* Adds to a counter with several writers. */
 static inline void ofi_stats_add_shared(struct ofi_stats *stats, int counter, uint64_t n)
 {
 	__atomic_fetch_add(&stats->value[counter], n, __ATOMIC_RELAXED);
@@ -32,26 +32,26 @@ static inline void ofi_stats_add_shared(struct ofi_stats *stats, int counter, ui
 void ofi_stats_forbid(void);
 /*
  * Allocates zeroed, aligned memory for an object that ends with its record. Returns NULL when out
- * of memory. To free it, pass its record, which may be NULL. All objects larger than a slot must
- * have one size; others are not published.
+ * of memory. All objects larger than a slot must have the same size; others are not published.
+ * ofi_stats_free() takes the object, which may be NULL, and its record.
  */
 void *ofi_stats_alloc(size_t size);
 void ofi_stats_free(void *object, struct ofi_stats *stats);
 /* Publish a record whose fields are set, and hide it again. */
 void ofi_stats_show(struct ofi_stats *stats, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The same with the name of another record. */
+/* Publishes a record with the name of another one. */
 void ofi_stats_show_like(struct ofi_stats *stats, const struct ofi_stats *other);
 void ofi_stats_hide(struct ofi_stats *stats);
 /*
  * The same for a peer of an endpoint, whose object ends with struct ofi_stats_peer. There is room
- * for some thousands of peers; others are not published.
+ * for a few thousand peers; more are not published.
  */
 void *ofi_stats_peer_alloc(size_t size);
 void ofi_stats_peer_free(void *object, struct ofi_stats_peer *peer);
-/* Says where all peers have their fields. */
+/* Sets the places of the fields, which are the same in the objects of all peers. */
 void ofi_stats_peer_place(const struct ofi_stats_place *place);
-/* Returns the number of a constant text; 0 stands for "". */
+/* Returns the number of a constant text; 0 stands for "", and is returned if there is no room. */
 uint8_t ofi_stats_text(const char *text);
 /* Publish a peer whose fields are set, and hide it again. */
 void ofi_stats_peer_show(struct ofi_stats_peer *peer);
@@ -62,7 +62,7 @@ void ofi_stats_peer_hide(struct ofi_stats_peer *peer);
  */
 void ofi_stats_peer_enter(struct ofi_stats_peer *peer, const char *state, const char *cause,
 			  const char *waits, uint64_t now);
-/* Returns a number for an object without a record. */
+/* Returns a new id, for a record or for an object without one. */
 uint32_t ofi_stats_number(void);
 
 #endif

@@ -12,9 +12,9 @@
 struct ofi_stx {
 	struct fid_stx fid;
 	struct ofi_domain *domain;
-	/* Held by the application until fi_close and by endpoints; the last one frees it. */
+	/* The application, until fi_close, and endpoints hold references; the last one frees it. */
 	struct ofi_ref ref;
-	bool limits; /* opened with attributes: attr holds them */
+	bool limits; /* opened with attributes, which are in attr */
 	struct fi_tx_attr attr;
 };
 

@@ -24,13 +24,13 @@ void ofi_triggers_progress(struct ofi_triggers *triggers)
 	ofi_unlock(&triggers->lock);
 }
 
+/* The lock is held in this and all static functions below. */
 static void trigger_start(struct ofi_triggers *triggers, struct ofi_cntr *cntr)
 {
 	LIST_INSERT_HEAD(&triggers->cntrs, cntr, trigger_link);
 	__atomic_add_fetch(&triggers->awaited, 1, __ATOMIC_RELAXED);
 }
 
-/* The lock is held here and in the functions up to the next such comment. */
 static void wait_for(struct ofi_triggers *triggers, struct ofi_trigger *trigger)
 {
 	struct ofi_cntr *cntr = trigger->cntr;
@@ -60,7 +60,7 @@ static void trigger_leave(struct ofi_trigger *trigger)
 	__atomic_sub_fetch(&cntr->triggers->awaited, 1, __ATOMIC_RELAXED);
 }
 
-/* Moves the work whose threshold the counter has reached. */
+/* Moves the work whose threshold the counter has reached to the ready list. */
 static void collect_cntr(struct ofi_triggers *triggers, struct ofi_cntr *cntr)
 {
 	uint64_t value = __atomic_load_n(&cntr->value, __ATOMIC_SEQ_CST);
@@ -87,7 +87,7 @@ static void collect_met(struct ofi_triggers *triggers)
 	}
 }
 
-/* Returns true if earlier work of the same owner had to wait. */
+/* Returns true if earlier work of the same owner is still in the list. */
 static bool follows_blocked(const struct ofi_triggers *triggers, const struct ofi_trigger *trigger)
 {
 	const struct ofi_trigger *before;

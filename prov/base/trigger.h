@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Work that waits for counters. A changed counter sets a flag; the next thread that reads a counter
- * or a queue of the domain then runs the work, without holding a lock, one thread at a time, in the
- * order of thresholds.
+ * Work that waits for counters. A counter that changes sets a flag; the next thread that reads a
+ * counter or a queue of the domain then runs the work that is due, without holding a lock. One
+ * thread at a time does so. Work of a counter runs in the order of thresholds.
  */
 #ifndef OFI_TRIGGER_H
 #define OFI_TRIGGER_H
@@ -15,17 +15,17 @@
 
 struct ofi_cntr;
 
-/* The parts of an endpoint, whose work can be canceled separately. */
+/* Parts of an endpoint whose work can be canceled separately. */
 enum { OFI_TRIGGER_SENDS = 1, OFI_TRIGGER_RECEIVES = 2 };
 
 /* One piece of work; the provider's data follows it in memory. */
 struct ofi_trigger {
 	struct ofi_cntr *cntr; /* referenced until the work is done */
 	uint64_t threshold;
-	bool errors;	   /* errors of the counter count toward the threshold, too */
+	bool errors;	   /* errors of the counter also count toward the threshold */
 	const void *owner; /* work of one owner, such as an endpoint, stays in order; may be NULL */
-	uint8_t part;	   /* of the owner, or 0 */
-	const void *key;   /* identifies it to ofi_triggers_cancel(); may be NULL */
+	uint8_t part;	   /* part of the owner, or 0 */
+	const void *key;   /* identifies the work to ofi_triggers_cancel(); may be NULL */
 	/*
 	 * Does the work. Returns 0, or -FI_EAGAIN if nothing was done and it must be called again.
 	 */
@@ -65,7 +65,7 @@ void ofi_triggers_add(struct ofi_triggers *triggers, struct ofi_trigger *trigger
  */
 unsigned int ofi_triggers_cancel(struct ofi_triggers *triggers,
 				 const struct ofi_trigger_match *match);
-/* Makes the counters that work waits for progress. */
+/* Makes progress on the sources of all counters that work waits for. */
 void ofi_triggers_progress(struct ofi_triggers *triggers);
 void ofi_triggers_run_due(struct ofi_triggers *triggers);
 

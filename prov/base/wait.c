@@ -48,7 +48,7 @@ static void *bell_thread(void *arg)
 	}
 }
 
-/* Signals for the application must not be delivered to this thread. */
+/* Starts the thread with all signals blocked, because signals are for the application. */
 static int bell_start(struct ofi_bell *bell)
 {
 	sigset_t every, before;
@@ -140,9 +140,9 @@ void ofi_wait_fini(struct ofi_wait *wait)
 }
 
 /*
- * The caller holds locks that the application may ask for while it holds the mutex, or the caller
- * is the application itself. So it must not wait for the mutex. Until the application has asked for
- * the mutex, only others that signal hold it, and only briefly.
+ * Must not wait for the mutex: the caller may hold locks that the application waits for while it
+ * holds the mutex, or may be the application itself. Until the application has asked for the mutex,
+ * only other signaling threads hold it, and only briefly.
  */
 static void wait_announce(struct ofi_wait *wait)
 {
@@ -248,7 +248,7 @@ static int sleep_fd(struct ofi_wait *wait, int timeout)
 	return ret ? 0 : -FI_ETIMEDOUT;
 }
 
-/* Does without the mutex, which the application may hold, also around the call that sleeps. */
+/* Does not use the mutex, which the application may hold, even around the call that sleeps. */
 static int sleep_word(struct ofi_wait *wait, int timeout)
 {
 	struct timespec left = { .tv_sec = timeout / 1000,
@@ -291,10 +291,7 @@ static int get_pollfd(const struct ofi_wait *wait, struct fi_wait_pollfd *arg)
 	return 0;
 }
 
-/*
- * Gives the mutex to the application, which may from now on hold it while something must be
- * signaled.
- */
+/* Gives the mutex to the application, which may from now on hold it while a signal is needed. */
 static int share_mutex(struct ofi_wait *wait, struct fi_mutex_cond *arg)
 {
 	struct ofi_bell *bell;

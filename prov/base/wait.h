@@ -24,14 +24,14 @@ struct ofi_wait {
 	pthread_cond_t cond;
 	/* Signals on our behalf once the application has the mutex; atomic. */
 	struct ofi_bell *bell;
-	/* Number of ofi_wait_end() calls, and of those that have ended a wait; atomic. */
+	/* Numbers of ofi_wait_end() calls, and of those that have ended a wait; atomic. */
 	uint32_t ends, ended;
-	/* Signaled since the last clear; atomic, changed with the lock held. */
+	/* True if signaled since the last clear; atomic, changed with the lock held. */
 	bool signalled;
 	struct ofi_lock lock;  /* guards what follows; innermost lock */
 	uint32_t signals;      /* atomic: with MUTEX_COND our own threads sleep on it */
 	unsigned int sleepers; /* number of waiting calls */
-	unsigned int late;     /* of these, those that have not checked since the last signal */
+	unsigned int late;     /* number of these that have not checked since the last signal */
 };
 
 /*
@@ -53,12 +53,12 @@ void ofi_wait_fini(struct ofi_wait *wait);
 void ofi_wait_signal(struct ofi_wait *wait);
 /*
  * Clears earlier signals unless some sleepers have not checked yet. Call it only if there is no
- * event to wake anybody for, with the lock held under which events are queued: any later signal is
- * then for a later event. A caller without that lock that gets true must signal again if there was
- * an event. Returns true if there was a signal.
+ * event to wake anyone for, and with the lock held that guards the queue of events: any later
+ * signal is then for a later event. A caller without that lock that gets true must signal again if
+ * there was an event. Returns true if a signal was cleared.
  */
 bool ofi_wait_clear(struct ofi_wait *wait);
-/* Ends all waiting calls, or else the next one. */
+/* Ends all waiting calls, or the next one if there are none. */
 void ofi_wait_end(struct ofi_wait *wait);
 
 /* Begins a waiting call. */
@@ -68,7 +68,7 @@ static inline void ofi_sleeper_begin(struct ofi_sleeper *sleeper, const struct o
 	sleeper->joined = false;
 }
 
-/* Called before checking for the event, and then sleeping. */
+/* Called before each check for the event, and so before each sleep. */
 void ofi_sleeper_look(struct ofi_sleeper *sleeper, struct ofi_wait *wait);
 /* Returns true if an ofi_wait_end() applies to this call. */
 bool ofi_sleeper_ended(const struct ofi_sleeper *sleeper, struct ofi_wait *wait);
@@ -76,8 +76,9 @@ bool ofi_sleeper_ended(const struct ofi_sleeper *sleeper, struct ofi_wait *wait)
 void ofi_sleeper_leave(struct ofi_sleeper *sleeper, struct ofi_wait *wait);
 
 /*
- * Sleeps until a signal or the timeout (in ms, negative for no limit). Returns 0, -FI_ETIMEDOUT or
- * -FI_EINTR. With FI_WAIT_YIELD, yields the processor once and returns 0 while time is left.
+ * Sleeps until a signal or the timeout (in ms, negative for no limit). Returns 0, -FI_ETIMEDOUT,
+ * -FI_EINTR, or -FI_EINVAL for FI_WAIT_NONE and FI_WAIT_SET. With FI_WAIT_YIELD, yields the
+ * processor once and returns 0 while time is left.
  */
 int ofi_wait_sleep(struct ofi_wait *wait, int timeout);
 /* Makes epfd readable while fd is, if both exist. Returns 0 or -FI_E*. */

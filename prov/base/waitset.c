@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Wait sets: members join and leave with the objects that were opened with the set. */
+/* Wait sets: objects that were opened with a set are its members until they are closed. */
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
@@ -60,7 +60,7 @@ int ofi_waitset_trywait(struct ofi_waitset *set)
 	return ret;
 }
 
-/* Returns 0 when the wait is over, -FI_EAGAIN to check again, -FI_ETIMEDOUT. */
+/* Returns 0 when the wait is over, -FI_EAGAIN to check again, or another error. */
 static int waitset_sleep(struct ofi_waitset *set, int left)
 {
 	struct pollfd pfd = { .fd = set->wait.fd, .events = POLLIN };

@@ -14,10 +14,10 @@
 
 struct ofi_waitset;
 
-/* Like fi_trywait. Called from any thread with the set's lock held. */
+/* Works like fi_trywait. Called from any thread with the set's lock held. */
 typedef int ofi_trywait_fn(struct fid *fid);
 
-/* Part of an object opened with FI_WAIT_SET; all zero in others. */
+/* The part of an object that joins a wait set; all zero without FI_WAIT_SET. */
 struct ofi_waitset_member {
 	struct ofi_waitset *set;
 	struct fid *fid;
@@ -46,12 +46,9 @@ int ofi_waitset_open(const struct fi_provider *prov, struct ofi_ref *parent,
 int ofi_waitset_join(struct fid_wait *set, const struct ofi_ref *fabric,
 		     struct ofi_waitset_member *member, struct fid *fid, int fd,
 		     ofi_trywait_fn *trywait);
-/* Removes a member, which is no longer called afterward. Does nothing if it did not join. */
+/* Removes a member, whose trywait is not called afterward. Does nothing if it did not join. */
 void ofi_waitset_leave(struct ofi_waitset_member *member);
-/*
- * Returns -FI_SUCCESS if the caller may sleep on the set's wait object, -FI_EAGAIN if a member has
- * something.
- */
+/* Returns 0 if the caller may sleep on the set's wait object, -FI_EAGAIN if a member is ready. */
 int ofi_waitset_trywait(struct ofi_waitset *set);
 
 #endif

@@ -79,7 +79,10 @@ static void keep_rma(struct ofi_work *work, struct fi_msg_rma *msg)
 	msg->rma_iov = KEEP(work, msg->rma_iov, msg->rma_iov_count);
 }
 
-/* An operation that only reads has no operands, and its operand arguments are not checked. */
+/*
+ * Returns true if the operation only reads: it has no operands, and its operand arguments are
+ * ignored.
+ */
 static bool is_read(const struct ofi_call *call)
 {
 	return call->type == FI_OP_FETCH_ATOMIC && call->atomic.msg.op == FI_ATOMIC_READ;
@@ -107,7 +110,9 @@ static void keep_atomic(struct ofi_work *work, struct ofi_atomic_args *args)
 		args->result_desc = KEEP(work, args->result_desc, args->result_count);
 }
 
-/* Raises *most to the length of a list. Returns false if the length has no list. */
+/*
+ * Raises *most to the length of a list. Returns false if the length is not 0 and the list is NULL.
+ */
 static bool measure(const void *list, size_t count, size_t *most)
 {
 	if (count > *most)
@@ -229,7 +234,7 @@ static bool copy_injected(struct ofi_work *work)
 
 /* The counters and thresholds that operations wait for. */
 
-/* Returns the fid's counter if it belongs to the domain, else NULL. */
+/* Returns the fid's counter if it belongs to the domain; otherwise logs and returns NULL. */
 static struct ofi_cntr *find_cntr(const struct ofi_domain *domain, struct fid_cntr *fid)
 {
 	struct ofi_cntr *cntr = ofi_cntr_of((struct fid *)fid, &domain->ref);
@@ -288,7 +293,7 @@ static ssize_t work_new(const struct ofi_work_ops *ops, const struct ofi_work_ep
 	return 0;
 }
 
-/* Queues work, or frees it. */
+/* Queues work, or frees it on failure. */
 static ssize_t work_queue(struct ofi_work *work)
 {
 	ssize_t ret = work->ops->prepare(work);

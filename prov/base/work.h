@@ -28,7 +28,7 @@ struct ofi_call {
 	enum fi_op_type type;
 	uint64_t flags;
 	union {
-		struct fi_msg_tagged msg; /* also without a tag */
+		struct fi_msg_tagged msg; /* for untagged messages, too */
 		struct fi_msg_rma rma;
 		struct ofi_atomic_args atomic;
 	};
@@ -40,10 +40,10 @@ static inline struct fi_msg_tagged ofi_untagged(const struct fi_msg *msg)
 				       msg->context, msg->data };
 }
 
-/* Returns where the call's context is. */
+/* Returns the address of the call's context. */
 void **ofi_call_context(struct ofi_call *call);
 
-/* The endpoint that makes the call; not an alias, which the work may outlive. */
+/* The endpoint that makes the call. It is not an alias, which the work may outlive. */
 struct ofi_work_ep {
 	void *ep;
 	struct ofi_domain *domain;
@@ -55,9 +55,9 @@ typedef bool ofi_work_find(const struct ofi_domain *domain, struct fid_ep *fid,
 			   struct ofi_work_ep *on);
 
 struct ofi_work_ops {
-	size_t size;  /* of the provider's struct, which begins with a struct ofi_work */
-	size_t limit; /* of the length of a list of buffers */
-	/* Checks the call, and allocates what making it needs. Returns 0 or -FI_E*. */
+	size_t size;  /* size of the provider's struct, which begins with a struct ofi_work */
+	size_t limit; /* maximum length of a list of buffers */
+	/* Checks the call, and allocates the resources to make it. Returns 0 or -FI_E*. */
 	ssize_t (*prepare)(struct ofi_work *work);
 	/*
 	 * Makes the call, whose errors are reported as completions. Returns 0, or -FI_EAGAIN if
@@ -75,16 +75,17 @@ struct ofi_work {
 	const struct ofi_work_ops *ops;
 	struct ofi_work_ep on;
 	struct ofi_call call; /* its lists are copies */
-	bool deferred;	      /* reports to the completion counter, and elsewhere only on request */
+	bool deferred; /* reported to the completion counter, and elsewhere only on request */
 	struct ofi_cntr *completion; /* referenced; NULL if fire() has handed it on */
 	struct iovec *iov;	     /* the lists of `call` */
 	struct fi_ioc *ioc, *compare;
-	uint8_t *room; /* behind the provider's struct: where the next list is copied to */
-	void *copy;    /* of the data with FI_INJECT */
+	uint8_t *room; /* memory after the provider's struct that the next list is copied to */
+	void *copy;    /* copy of the data with FI_INJECT, else NULL */
 };
 
 /*
- * Handles a call with flags that its normal path does not know: FI_TRIGGER, or else -FI_EBADFLAGS.
+ * Handles a call with flags that the fast path does not support: queues it with FI_TRIGGER;
+ * otherwise returns -FI_EBADFLAGS.
  */
 ssize_t ofi_work_trigger(const struct ofi_work_ops *ops, const struct ofi_work_ep *on,
 			 const struct ofi_call *call);
