@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The expensive side of struct ofi_bias: a barrier in every thread of the process, then waiting. */
+/* The expensive side of struct ofi_bias: a barrier in every thread of the process, then a wait. */
 #include "bias.h"
 #include "clock.h"
 
@@ -43,7 +43,7 @@ static void bias_nap(long ns)
 }
 
 /*
- * The barrier interrupts the processors that run threads of the process: that takes microseconds,
+ * The barrier interrupts the processors that run threads of the process, which takes microseconds,
  * unless they belong to a virtual machine and its host is busy.
  *
  * After the barrier, either the owner's store is visible here, or the owner's following load sees
@@ -75,7 +75,7 @@ bool ofi_bias_try_shut(struct ofi_bias *bias)
 
 /*
  * The owner may be waiting for a processor. The naps get longer, because on a host with more
- * threads than processors each nap takes time from the owner that it waits for.
+ * threads than processors each wake-up takes processor time from the owner that it waits for.
  */
 void ofi_bias_shut(struct ofi_bias *bias)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Makes a lock free of charge for the thread that takes it all the time. The owner, one thread at a
+ * Makes a lock almost free for the thread that takes it all the time. The owner, one thread at a
  * time, enters with two plain memory accesses. Any other thread takes the lock and then locks out
  * the owner, which costs a system call. An owner that is locked out takes the lock.
  */
@@ -12,7 +12,8 @@
 #include "compiler.h"
 
 /*
- * Values of shut: the owner is asked to take the lock; after a barrier, it is certain to see that.
+ * Values of `shut`. CALLED asks the owner to take the lock; after a barrier, SHUT, the owner is
+ * certain to see the request.
  */
 enum { OFI_BIAS_CALLED = 1, OFI_BIAS_SHUT };
 
@@ -27,13 +28,13 @@ struct ofi_bias {
  */
 bool ofi_bias_init(void);
 /*
- * Locks out the owner and returns when it is outside. Called by another thread than the owner with
+ * Locks out the owner and returns when it is outside. A thread other than the owner calls it, with
  * the lock held.
  */
 void ofi_bias_shut(struct ofi_bias *bias);
 /*
- * Locks out the owner without waiting. Returns false if the owner is inside: its next entry fails,
- * even if the caller releases the lock in the meantime.
+ * Locks out the owner without waiting for it. Returns false if the owner is inside; its next entry
+ * fails even if the caller releases the lock in the meantime.
  */
 bool ofi_bias_try_shut(struct ofi_bias *bias);
 /* Returns how long the last barrier took, for any bias, in ms. */
@@ -46,7 +47,7 @@ uint64_t ofi_bias_cost(void);
 extern __thread bool ofi_bias_outside;
 
 /*
- * Returns true if the owner is seen inside, which may have ended. False says nothing about where
+ * Returns true if the owner was seen inside; it may have left since. False says nothing about where
  * the owner is.
  */
 static inline bool ofi_bias_looks_inside(const struct ofi_bias *bias)
@@ -61,8 +62,8 @@ static inline bool ofi_bias_is_shut(const struct ofi_bias *bias)
 }
 
 /*
- * Makes the owner take the lock at its next entry, as soon as it sees the request. Costs nothing,
- * and says nothing about where the owner is. Called with the lock held.
+ * Makes the owner take the lock at its next entry after it sees the request. Costs nothing, and
+ * says nothing about where the owner is. Called with the lock held.
  */
 static inline void ofi_bias_call(struct ofi_bias *bias)
 {

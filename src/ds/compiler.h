@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Hints to the compiler. Each use is there because an instruction count of tests/bench fails
- * without it; everything else is left to the compiler.
+ * Hints to the compiler. Each use exists because an instruction count of tests/bench fails without
+ * it; everything else is left to the compiler.
  */
 #ifndef OFI_COMPILER_H
 #define OFI_COMPILER_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Numbers found by what they stand for. */
+/* A hash index of numbers by their keys. */
 #include "index.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static size_t home_of_slot(const struct ofi_index *index, struct ofi_index_keys 
 	return home_of(index, keys, keys.key_of(keys.owner, index->slots[slot]));
 }
 
-/* Returns the slot with the key, or the empty one that ends the search. There are slots. */
+/* Returns the slot with the key, or the empty slot that ends the search. The index has slots. */
 static size_t slot_of(const struct ofi_index *index, struct ofi_index_keys keys, const void *key)
 {
 	size_t slot = home_of(index, keys, key);
@@ -53,8 +53,8 @@ static void put(struct ofi_index *index, struct ofi_index_keys keys, uint32_t nu
 }
 
 /*
- * The seeds of all indexes come from one random number of the process. Without randomness it stays
- * 0, which only makes collisions easier to choose.
+ * The seeds of all indexes come from one random number of the process. Without randomness that
+ * number is 0, which only makes collisions easier to choose.
  */
 static uint64_t new_seed(void)
 {
@@ -87,7 +87,7 @@ static bool grow(struct ofi_index *index, struct ofi_index_keys keys)
 	return true;
 }
 
-/* Three quarters of the slots are used at most, so a search ends. */
+/* At most three quarters of the slots are used, so every search ends. */
 bool ofi_index_add(struct ofi_index *index, struct ofi_index_keys keys, uint32_t number)
 {
 	if ((!index->slots || index->used >= index->mask - index->mask / 4) && !grow(index, keys))
@@ -97,7 +97,7 @@ bool ofi_index_add(struct ofi_index *index, struct ofi_index_keys keys, uint32_t
 	return true;
 }
 
-/* Moves what follows into the gap, unless that would be before its home. */
+/* Moves later numbers into the gap, except one that would end up before its home slot. */
 void ofi_index_remove(struct ofi_index *index, struct ofi_index_keys keys, uint32_t number)
 {
 	size_t gap, slot, mask = index->mask;

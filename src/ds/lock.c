@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The contended side of struct ofi_lock: sleeping on the word and waking one sleeper. An arriving
- * thread may overtake one that was woken, so that nobody has to wait for that thread to be
- * scheduled. A thread that was overtaken LOCK_PATIENCE times is handed the lock.
+ * thread may overtake one that was woken, so that no thread has to wait for that one to be
+ * scheduled. A thread that was overtaken more than LOCK_PATIENCE times is handed the lock.
  */
 #include "lock.h"
 
@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 enum { LOCK_FREE, LOCK_HELD, LOCK_SLEEPERS, LOCK_HANDED, LOCK_SPINS = 100, LOCK_PATIENCE = 3 };
-/* The lock stands for another one. Releasing that one takes off 1 for a moment. */
+/* The word of an alias of another lock. ofi_release() subtracts 1 from it for a moment. */
 enum { LOCK_JOINED = 1 << 30 };
-/* The sleepers that a wake-up is for. */
+/* Futex bit masks for the sleepers that a wake-up is meant for. */
 enum { LOCK_ANY = 1, LOCK_STARVED = 2 };
 
 static void cpu_relax(void)
@@ -65,8 +65,7 @@ static bool lock_swap(struct ofi_lock *lock, int from, int to)
 }
 
 /*
- * Takes the lock as "held with sleepers": others may be asleep, and one wake-up too many is
- * harmless.
+ * Takes the lock as "held with sleepers": others may be asleep, and an extra wake-up is harmless.
  */
 static bool lock_take(struct ofi_lock *lock, bool starved)
 {
@@ -75,8 +74,8 @@ static bool lock_take(struct ofi_lock *lock, bool starved)
 }
 
 /*
- * Returns false if the lock should be tried again at once, true if it has been released since, to
- * whoever came first.
+ * Sleeps until the lock may have been released, and returns true. Returns false at once if the lock
+ * should be tried again.
  */
 static bool lock_nap(struct ofi_lock *lock, bool starved)
 {
@@ -112,8 +111,8 @@ void ofi_lock_slow(struct ofi_lock *lock)
 }
 
 /*
- * The word is not LOCK_FREE, so a thread counted as starved stays so until it is handed the lock. A
- * thread counted after this check is woken like any other.
+ * The word is not LOCK_FREE here, so a thread that is counted as starved remains so until it is
+ * handed the lock. A thread that is counted after this check is woken like any other.
  */
 void ofi_unlock_slow(struct ofi_lock *lock)
 {
@@ -128,7 +127,7 @@ void ofi_unlock_slow(struct ofi_lock *lock)
 	futex(&lock->word, FUTEX_WAKE_BITSET, 1, starved ? LOCK_STARVED : LOCK_STARVED | LOCK_ANY);
 }
 
-/* Sleepers check the word again. */
+/* Wakes all sleepers, which check the word again. */
 void ofi_lock_join(struct ofi_lock_joined *lock, struct ofi_lock *other)
 {
 	lock->other = other;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A one-word mutex whose uncontended lock and unlock are a handful of inlined instructions. A
- * contended lock sleeps in the kernel, so an oversubscribed host does not spin. No thread sleeps
- * forever, however many others take the lock continuously.
+ * thread that waits for the lock sleeps in the kernel, so that an oversubscribed host does not
+ * spin. No thread sleeps forever, however many others take the lock continuously.
  */
 #ifndef OFI_LOCK_H
 #define OFI_LOCK_H
@@ -11,13 +11,14 @@
 #include "compiler.h"
 
 struct ofi_lock {
-	int word;    /* 0 free, 1 held, 2 held with sleepers, 3 handed to a starved thread */
+	/* 0 free, 1 held, 2 held with sleepers, 3 handed to a starved thread; larger if joined */
+	int word;
 	int starved; /* number of threads that were overtaken too often, all in ofi_lock_slow() */
 };
 
 /*
- * A lock that can become an alias of a lock that several objects share. Then taking or releasing
- * `own` takes or releases `other`, on the slow path, and ofi_trylock() always fails.
+ * A lock that can become an alias of a lock that several objects share. From then on, taking or
+ * releasing `own` takes or releases `other`, on the slow path, and ofi_trylock() always fails.
  */
 struct ofi_lock_joined {
 	struct ofi_lock own; /* first */
@@ -26,13 +27,11 @@ struct ofi_lock_joined {
 
 void ofi_lock_slow(struct ofi_lock *lock);
 void ofi_unlock_slow(struct ofi_lock *lock);
-/*
- * Makes the lock an alias of `other` for good. The caller holds lock->own, and no lock afterwards.
- */
+/* Makes the lock an alias of `other` for good. The caller holds lock->own, which this releases. */
 void ofi_lock_join(struct ofi_lock_joined *lock, struct ofi_lock *other);
 /*
- * Takes the lock without waiting, unless it is an alias of a shared one. Returns false if it is
- * held: its holder releases it through ofi_unlock_slow().
+ * Takes the lock without waiting, but waits for a shared lock that it is an alias of. Returns false
+ * if the lock is held; then its holder releases it through ofi_unlock_slow().
  */
 bool ofi_lock_or_mark(struct ofi_lock *lock);
 
@@ -57,8 +56,8 @@ static inline void ofi_lock(struct ofi_lock *lock)
 }
 
 /*
- * Releases the lock. Returns false if there are sleepers: the lock stays held until
- * ofi_unlock_slow().
+ * Releases the lock. Returns false if there are sleepers, or if it is an alias: the lock stays held
+ * until ofi_unlock_slow().
  */
 static inline bool ofi_release(struct ofi_lock *lock)
 {

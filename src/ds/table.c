@@ -108,7 +108,7 @@ static uint64_t live_bit(size_t index)
 	return 1ULL << (index % WORD_BITS);
 }
 
-/* Changes are serialized, readers are not. */
+/* The caller serializes changes; readers take no lock. */
 static void set_live(struct ofi_table *table, size_t index, bool live)
 {
 	uint64_t *word = live_word(table, index);
@@ -117,7 +117,7 @@ static void set_live(struct ofi_table *table, size_t index, bool live)
 	__atomic_store_n(word, live ? others | live_bit(index) : others, __ATOMIC_RELEASE);
 }
 
-/* Returns the first unused index at or after `index`, which may be the limit. */
+/* Returns the first unused index at or after `index`; if there is none, the limit. */
 static size_t find_free(const struct ofi_table *table, size_t index)
 {
 	uint64_t idle;

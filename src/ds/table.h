@@ -15,12 +15,12 @@
 #define OFI_TABLE_CHUNK ((size_t)1 << OFI_TABLE_SHIFT)
 #define OFI_TABLE_NONE	SIZE_MAX
 
-struct ofi_table_chunk; /* entries first */
+struct ofi_table_chunk; /* follows the entries in memory */
 struct ofi_table_dir;
 
 struct ofi_table {
 	size_t limit;		   /* all indices are below it; atomic, never decreases */
-	uint8_t *const *chunks;	   /* atomic; its chunks below limit exist */
+	uint8_t *const *chunks;	   /* atomic; the chunks of all indices below limit exist */
 	size_t entry_size;	   /* constant */
 	struct ofi_table_dir *dir; /* owns chunks and the directories that it replaced */
 	size_t used;		   /* number of entries in use */
@@ -31,7 +31,10 @@ struct ofi_table {
 void ofi_table_init(struct ofi_table *table, size_t entry_size);
 /* Frees everything. The caller has freed what the entries own. */
 void ofi_table_fini(struct ofi_table *table);
-/* Makes room for `count` entries, which are not allocated yet. Returns false when out of memory. */
+/*
+ * Makes room in the directory for `count` entries, which are not allocated yet. Returns false when
+ * out of memory.
+ */
 bool ofi_table_reserve(struct ofi_table *table, size_t count);
 /*
  * Takes the lowest free index at or above `from`; returns OFI_TABLE_NONE when out of memory. A new
@@ -42,8 +45,8 @@ void ofi_table_give(struct ofi_table *table, size_t index);
 /* Returns true if the index is in use. Needs no lock, but without it the result may be outdated. */
 bool ofi_table_has(const struct ofi_table *table, size_t index);
 /*
- * Returns the word that accompanies an entry. All words are allocated with the first one and preset
- * to the indices. Returns NULL when out of memory.
+ * Returns the word that accompanies an entry. The words of a chunk are allocated together, when the
+ * first of them is requested, and preset to the indices. Returns NULL when out of memory.
  */
 uint64_t *ofi_table_tag(struct ofi_table *table, size_t index);
 /* Returns the word, or the index if none is allocated. Takes no lock. */
