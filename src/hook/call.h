@@ -12,11 +12,11 @@
  * 	FID        the object is a fid_t, of an endpoint of any type
  * 	TRIGGERED  msg->context may name a counter
  * 	OPTIONAL   the provider's ops table may be older and shorter
- * 	THEN       an expression of ret to be returned precedes the arguments
- * 	OPENED     puts the new object under hooks: how to do that precedes the arguments
+ * 	THEN       before the arguments, an expression of ret that is returned
+ * 	OPENED     before the arguments, an expression that puts the new object under hooks
  * 	UNTOLD     not reported to hooks; has no name
  *
- * and FID_OPENED, OPTIONAL_OPENED.
+ * FID_OPENED and OPTIONAL_OPENED combine two kinds; domain.c adds ENDPOINT.
  *
  * The formats of arguments: P a pointer, F an object (the provider's is passed), S a string or
  * NULL, Z a size_t, X hexadecimal, D an int or enum, U a uint32_t.
@@ -27,7 +27,9 @@
 #include <rdma/fi_errno.h>
 #include "hook.h"
 
-/* For each format of arguments: how printf prints it, what is printed, and what is passed on. */
+/*
+ * For each format of arguments: the printf conversion, the value printed, and the value passed on.
+ */
 #define HOOK_P(part, name) part("%p", (const void *)name, name)
 #define HOOK_F(part, name) part("%p", (const void *)name, ofi_hook_unwrap(name))
 #define HOOK_S(part, name) part("%s", name ? name : "NULL", name)
@@ -40,7 +42,7 @@
 #define HOOK_2ND(a, b, c) b
 #define HOOK_3RD(a, b, c) c
 
-/* Arguments of many calls. */
+/* Arguments that many calls have. */
 #define A_BUF	  (P, const void *, buf)
 #define A_BUF_OUT (P, void *, buf)
 #define A_LEN	  (Z, size_t, len)
@@ -127,8 +129,9 @@
 	static ret_ HOOK_CALL_NAME(object_, table_,          \
 				   op_)(at_ object HOOK_EACH(HOOK_PARAMETER, __VA_ARGS__))
 /*
- * Calls the provider's function and reports the call to the hooks. `ahead` runs before the call is
- * measured; `then` is the expression to be returned, with ret as the provider's result.
+ * Calls the provider's function and reports the call to the hooks. `ahead_` runs before the
+ * measurement begins; `then_` is the expression to be returned, in which ret is the provider's
+ * result.
  */
 #define HOOK_CALL(object_, at_, table_, ret_, op_, name_, self_, ahead_, then_, ...)           \
 	HOOK_CALL_HEAD(object_, at_, table_, ret_, op_, __VA_ARGS__)                           \

@@ -5,8 +5,8 @@
 #include "call.h"
 
 /*
- * info->handle is either a passive endpoint, or a connection request, which belongs to the
- * provider.
+ * Unwraps info->handle, which is a passive endpoint or a connection request; the latter belongs to
+ * the provider. Returns the original.
  */
 static struct fid *take_handle(struct fi_info *info)
 {
@@ -31,7 +31,7 @@ static int opened_ep(int ret, struct fi_info *info, struct fid *handle, struct f
 		  struct fid *handle = take_handle(info),                    \
 		  opened_ep(ret, info, handle, ep, context), __VA_ARGS__)
 
-/* A shared transmit context can only be bound. */
+/* A shared transmit context is not put under hooks, because it can only be bound. */
 #define DOMAIN_CALLS(CALL, OF...)                                                                  \
 	CALL(OF, ENDPOINT, int, endpoint, "fi_endpoint", A_INFO, A_NEW(ep), A_CONTEXT)             \
 	CALL(OF, ENDPOINT, int, endpoint2, "fi_endpoint2", A_INFO, A_NEW(ep), A_FLAGS, A_CONTEXT)  \

@@ -6,7 +6,9 @@
 #include <string.h>
 #include "call.h"
 
-/* Events of the library begin with an object; other events are the application's own. */
+/*
+ * Replaces the object that an event of the library begins with; other events are the application's.
+ */
 static ssize_t translated(ssize_t ret, const uint32_t *event, void *buf)
 {
 	struct fid *fid;

@@ -5,7 +5,7 @@
 #include "src/hook.h"
 #include "call.h"
 
-/* A hook could see nothing of a wait set. */
+/* A wait set is not put under hooks, which would see nothing of it. */
 #define FABRIC_CALLS(CALL, OF...)                                                                  \
 	CALL(OF, OPENED, int, domain, "fi_domain", HOOK_WRAP(domain), A_INFO, A_NEW(domain),       \
 	     A_CONTEXT)                                                                            \
@@ -57,7 +57,7 @@ int ofi_hook_fabric(struct fid_fabric **fabric, void *context)
 	return ret;
 }
 
-/* Replaces the objects in the attributes by what `other` gives for them. */
+/* Replaces each object in the attributes by the one that other() returns for it. */
 static void replace(struct fi_info *info, struct fid *(*other)(struct fid *fid))
 {
 	struct fi_fabric_attr *fabric = info->fabric_attr;

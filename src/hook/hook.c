@@ -151,9 +151,7 @@ static void *const simple_ops[] = {
 	[FI_CLASS_POLL] = &ofi_hook_poll_ops,
 };
 
-/*
- * Ops tables that the provider's object does not have are missing in the application's object too.
- */
+/* If the provider's object lacks an ops table, the application's object lacks it, too. */
 static void fill_ep(struct fid_ep *ep, const struct fid_ep *real)
 {
 	ep->ops = real->ops ? &ofi_hook_ep_ops : NULL;
@@ -165,7 +163,7 @@ static void fill_ep(struct fid_ep *ep, const struct fid_ep *real)
 	ep->collective = real->collective ? &ofi_hook_collective_ops : NULL;
 }
 
-/* Fills what the application sees of the object, besides its fid. */
+/* Fills the fields of the object that the application sees, except its fid. */
 static void hook_fill(struct ofi_hook *hook)
 {
 	const struct ofi_hook *real = (const struct ofi_hook *)hook->real;
@@ -220,7 +218,7 @@ int ofi_hook_wrap(struct fid **object, void *context)
 	return 0;
 }
 
-/* The object must be unlinked before its address can be reused for another object. */
+/* Unlinks the object first, because once it is closed its address can be reused for another. */
 static int hook_close(struct fid *fid)
 {
 	static struct ofi_hook_site site = { .name = "fi_close" };
@@ -279,7 +277,10 @@ void ofi_hook_trigger(void *context, uint64_t flags)
 	*cntr = (struct fid_cntr *)ofi_hook_unwrap((struct fid *)*cntr);
 }
 
-/* Deferred work contains objects that would have to be replaced when it runs. */
+/*
+ * Returns true for commands on deferred work, which contains objects that would have to be replaced
+ * when it runs.
+ */
 static bool refused(int command)
 {
 	return command == FI_QUEUE_WORK || command == FI_CANCEL_WORK || command == FI_FLUSH_WORK;

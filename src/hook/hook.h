@@ -48,13 +48,13 @@ struct ofi_hook {
 /* The ops table of every object under hooks, and of no other object. */
 extern struct fi_ops ofi_hook_fid_ops;
 
-/* Returns the provider's object of an object that is under hooks. */
+/* Returns the provider's object behind an object under hooks. */
 static inline void *ofi_hook_real(void *object)
 {
 	return ((struct ofi_hook *)object)->real;
 }
 
-/* Returns the provider's object of any object; accepts NULL. */
+/* Returns the provider's object behind any object, which may be NULL. */
 static inline struct fid *ofi_hook_unwrap(struct fid *fid)
 {
 	return fid && fid->ops == &ofi_hook_fid_ops ? ofi_hook_real(fid) : fid;
@@ -62,14 +62,14 @@ static inline struct fid *ofi_hook_unwrap(struct fid *fid)
 
 /* Returns the application's object for a provider's, or the object itself if there is none. */
 struct fid *ofi_hook_find(struct fid *real);
-/* Replaces the counter in the context of a triggered operation. */
+/* Replaces the counter in the context of a triggered operation by the provider's. */
 void ofi_hook_trigger(void *context, uint64_t flags);
 /* Puts a new object under hooks and replaces *object. On -FI_ENOMEM the object has been closed. */
 int ofi_hook_wrap(struct fid **object, void *context);
 
-/* Returns the current count of the perf hook, 0 without it. */
+/* Returns the current count of the perf hook, or 0 without that hook. */
 uint64_t ofi_hook_begin(void);
-/* Reports a call that began at start to the hooks. Returns ret. */
+/* Reports a call to the hooks; `start` is the count at its beginning. Returns ret. */
 ssize_t ofi_hook_end(struct ofi_hook_site *site, const void *object, uint64_t start, ssize_t ret,
 		     const char *format, ...) __attribute__((format(printf, 5, 6)));
 
@@ -90,15 +90,15 @@ void ofi_hook_perf_add(struct ofi_hook_site *site, uint64_t start, uint64_t now,
 void ofi_hook_perf_report(const char *when);
 
 /*
- * The trace hook (trace.c). Returns true if the call found nothing once more, which is only
- * counted.
+ * The trace hook (trace.c). ofi_hook_trace_again() returns true if the call has returned -FI_EAGAIN
+ * once more, which is only counted.
  */
 bool ofi_hook_trace_again(const struct ofi_hook_site *site, const void *object, ssize_t ret);
 void ofi_hook_trace(const struct ofi_hook_site *site, const void *object, ssize_t ret,
 		    const char *args);
 /* Reports the object that the last reported call has opened. */
 void ofi_hook_trace_opened(const struct fid *fid);
-/* Reports how often calls found nothing. */
+/* Reports how many repeated calls were only counted. */
 void ofi_hook_trace_end(void);
 
 extern struct fi_ops_fabric ofi_hook_fabric_ops;
