@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Converts older, shorter structures. Each is a prefix of the current one, so a single routine
- * widens them using a table of sizes. An older caller receives current structures; the parts beyond
- * what it knows own no memory.
+ * widens them using a table of sizes. An older caller receives current structures; the fields that
+ * it does not know own no memory.
  */
 #include "abi.h"
 
@@ -11,7 +11,10 @@
 #include "info.h"
 #include <rdma/fi_errno.h>
 
-/* The current form of an older fi_info. The structures are copies; what they point to is not. */
+/*
+ * The current form of an older fi_info. The structures are copies, but the memory that they point
+ * to is not copied.
+ */
 struct wide {
 	struct fi_info info;
 	struct fi_tx_attr tx;
@@ -43,7 +46,7 @@ static void abi_widen(enum ofi_abi_node node, const struct fi_info *from, struct
 				       size[OFI_ABI_DOMAIN]);
 	info->fabric_attr = widen_part(&to->fabric, sizeof(to->fabric), from->fabric_attr,
 				       size[OFI_ABI_FABRIC]);
-	/* This was padding originally, so it may contain anything. */
+	/* This field was padding originally, so it may contain anything. */
 	if (node == OFI_ABI_1_0)
 		to->fabric.api_version = 0;
 }
@@ -120,8 +123,8 @@ void ofi_abi_freeinfo(enum ofi_abi_node node, struct fi_info *info)
 }
 
 /*
- * Providers of API 1.9 and later are accepted (registry.c). Which releases after 1.17 extended the
- * structures is not recorded, so the shorter ones are assumed.
+ * Providers of API 1.9 and later are accepted (registry.c). It is not recorded which releases after
+ * 1.17 extended the structures, so the shorter ones are assumed.
  */
 static enum ofi_abi_node node_of(uint32_t fi_version)
 {

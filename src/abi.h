@@ -36,12 +36,12 @@ const size_t *ofi_abi_sizes(enum ofi_abi_node node);
 /* Records that a symbol version that passes such a structure has been called. */
 void ofi_abi_note(enum ofi_abi_node node);
 /*
- * Returns the size that the structure has for all callers so far. A call without symbol versions,
- * which may come from any of them, reads no more than that.
+ * Returns the size of the structure that all callers so far have at least. A call without symbol
+ * versions, which any of them may make, reads no more than that.
  */
 size_t ofi_abi_seen(enum ofi_abi_part part);
 
-/* The calls of the same names, as made by callers of an older node. */
+/* Implement the calls of the same names for callers of an older node. */
 int ofi_abi_getinfo(enum ofi_abi_node node, uint32_t version, const char *node_name,
 		    const char *service, uint64_t flags, const struct fi_info *hints,
 		    struct fi_info **info);

@@ -19,7 +19,7 @@
 	__asm__(".symver " #function ", " name "@FABRIC_" version);
 #endif
 
-/* The three calls whose structures changed, for a node written as 1_0 and as 1.0. */
+/* The three calls whose structures changed, for a node that is written both as 1_0 and as 1.0. */
 #define OLDER(node, version)                                                                       \
 	int fi_getinfo_##node(uint32_t api, const char *host, const char *service, uint64_t flags, \
 			      const struct fi_info *hints, struct fi_info **info);                 \
@@ -57,7 +57,7 @@ OLDER(1_9, "1.9")
 int fi_fabric_1_0(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 SYMVER_ASM(fi_fabric_1_0, "fi_fabric", "1.0")
 
-/* The attributes had no api_version then; these callers use API 1.0 to 1.4. */
+/* In FABRIC_1.0 the attributes have no api_version; its callers use API 1.0 to 1.4. */
 OFI_EXPORT SYMVER("fi_fabric", "1.0") int fi_fabric_1_0(struct fi_fabric_attr *attr,
 							struct fid_fabric **fabric, void *context)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Socket addresses of the three families that RDMA devices use, and their text form. */
+/*
+ * Socket addresses of the three families that RDMA devices use, names of queue pairs, and their
+ * text forms.
+ */
 #include <ofi/addr.h>
 
 #include <arpa/inet.h>
@@ -19,7 +22,7 @@
 #define AF_IB 27
 #endif
 
-/* struct sockaddr_ib of the kernel's <rdma/ib.h>; numbers are big endian except the scope. */
+/* The struct sockaddr_ib of <rdma/ib.h>; numbers are big-endian except for the scope. */
 struct addr_ib {
 	uint16_t family;
 	uint16_t pkey;
@@ -40,7 +43,7 @@ union addr {
 	struct sockaddr_storage ss;
 };
 
-/* Copies an address, because callers keep addresses at any alignment. */
+/* Copies an address, because it may have any alignment in the caller. */
 static size_t addr_load(union addr *to, const struct sockaddr *sa)
 {
 	size_t size = ofi_addr_size(sa);
@@ -254,7 +257,7 @@ static int text_cut(const char *str, struct addr_text *text)
 	} else {
 		end = strchr(text->buf, ':');
 		if (end && strchr(end + 1, ':'))
-			end = NULL; /* it is an IPv6 address without brackets */
+			end = NULL; /* this is an IPv6 address without brackets */
 	}
 	if (end && *end == ':') {
 		*end = '\0';
@@ -265,7 +268,7 @@ static int text_cut(const char *str, struct addr_text *text)
 	return 0;
 }
 
-/* Removes a number and the separator after it from *text; a missing number is 0. */
+/* Removes a number and the separator after it from *text; if there is none, the value is 0. */
 static int text_number(char **text, uint64_t max, uint64_t *value)
 {
 	char *end;

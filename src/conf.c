@@ -23,14 +23,14 @@ struct entry {
 };
 
 /*
- * Set once by conf_load(), constant afterward. Nothing is logged here, because the log itself may
- * be the caller.
+ * conf_load() sets these once. This file logs nothing while it loads or looks up values, because
+ * the log itself may be the caller.
  */
 static STAILQ_HEAD(, entry) entries = STAILQ_HEAD_INITIALIZER(entries);
-static bool preferred; /* over the environment */
+static bool preferred; /* the file takes precedence over the environment */
 static int bad_line;   /* number of the first line that is not an assignment */
 static int error;      /* errno of the failed read */
-static char *path;     /* NULL for the usual file */
+static char *path;     /* NULL for CONF_FILE */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static char *trim_text(char *text)

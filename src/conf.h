@@ -11,17 +11,15 @@
  * changes.
  */
 const char *ofi_conf_get(const char *env);
-/*
- * The same, but in a program that runs with the privileges of its file the environment is ignored.
- */
+/* The same, but ignores the environment in a program with elevated privileges, such as setuid. */
 const char *ofi_conf_get_secure(const char *env);
 /* Returns the variable of the file's i-th entry, or NULL after the last. */
 const char *ofi_conf_name(size_t i);
-/* Logs once which lines of the file are not assignments, or that it cannot be read. */
+/* Logs the first line of the file that is not an assignment, or that the file cannot be read. */
 void ofi_conf_report(void);
 void ofi_conf_fini(void);
 
-/* For tests: discards what was read and reads another file, or none. */
+/* Discards all entries and reads another file, or none; for tests. */
 void ofi_conf_load(const char *path);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Explains why fi_getinfo did not offer a candidate: collects, logs, and reports it to the
+ * Collects the reasons why fi_getinfo did not offer candidates, logs them, and reports them to the
  * application.
  */
 #include "reject.h"
@@ -42,7 +42,7 @@ static pthread_mutex_t listeners_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the
 
 static _Thread_local struct ofi_rejects *collecting;
 
-/* Copies the n-th listener of this thread, whose callback runs without the lock. */
+/* Copies the n-th listener of this thread, because its callback must run without the lock. */
 static bool listener_get(size_t n, struct listener *copy)
 {
 	struct listener *listener;
@@ -79,7 +79,8 @@ static void explain_keep(struct ofi_reject *to, size_t order, const struct fi_ex
 }
 
 /*
- * Returns a slot for one more: a new one, or that of the farthest miss if there are KEEP already.
+ * Returns a slot for a rejection with this many misses: a new one or, if there are KEEP, that of
+ * the farthest rejection. Returns NULL if that one is nearer, or when out of memory.
  */
 static struct ofi_reject *reject_place(struct ofi_rejects *rejects, uint32_t misses)
 {

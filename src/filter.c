@@ -35,7 +35,7 @@ static bool is_name(const char *word, const char *name)
 	return !strcasecmp(word, name);
 }
 
-/* "^verbs;ofi_rxm" excludes the layered provider, not verbs itself: negated names match exactly. */
+/* Negated names match exactly: "^verbs;ofi_rxm" excludes the layered provider, but not verbs. */
 static bool list_pass(const char *list, const char *name,
 		      bool (*match)(const char *word, const char *name))
 {
@@ -63,8 +63,8 @@ bool ofi_prov_is_utility(const char *name)
 }
 
 /*
- * In other releases reliable datagrams are layers above connections and above datagrams; here they
- * are part of the provider.
+ * In other libfabric releases, ofi_rxm and ofi_rxd are layers that implement reliable datagrams
+ * over connections and over datagrams; here the provider implements them itself.
  */
 const char *ofi_prov_layer(const char *request, const char *name)
 {

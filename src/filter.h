@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 /*
- * Takes the next word off *list, up to any character of `seps`, and advances it. Returns false at
- * the end.
+ * Copies the next word of *list, which ends at any character of `seps`, and advances *list. Returns
+ * false at the end.
  */
 bool ofi_word_next(const char **list, const char *seps, char *word, size_t len);
 /* Returns true if the list includes the name; an empty or missing list includes all names. */
@@ -25,7 +25,7 @@ bool ofi_prov_is_utility(const char *name);
  * "verbs;ofi_rxm", "ofi_rxd" likewise; NULL if there is none.
  */
 const char *ofi_prov_layer(const char *request, const char *name);
-/* The same for FI_PROVIDER, if each request that matches the provider names the layer. */
+/* The same for FI_PROVIDER, if every request in it that matches the provider names such a layer. */
 const char *ofi_prov_filter_layer(const char *list, const char *name);
 /* Matches FI_PROVIDER, a list of such requests. */
 bool ofi_prov_filter_pass(const char *list, const char *name);

@@ -33,7 +33,7 @@ struct request {
 	const char *prov_name; /* from the hints, may be NULL */
 };
 
-/* The result so far. */
+/* The result of the providers asked so far. */
 struct found {
 	struct fi_info *head;
 	struct fi_info **tail;
@@ -68,7 +68,7 @@ static void reject_hint(const struct fi_provider *prov, const char *attr, const 
 {
 	struct fi_explain_entry entry = {
 		.prov_name = prov->name,
-		.misses = UINT32_MAX, /* not examined: farther than any other */
+		.misses = UINT32_MAX, /* not examined, so farther than any other */
 		.attr = attr,
 		.asked = asked,
 		.has = has,
@@ -127,7 +127,7 @@ static int name_infos(const struct request *req, const struct fi_provider *prov,
 	return 0;
 }
 
-/* FI_ADDR_FORMAT: removes entries with another format from the list. */
+/* Implements FI_ADDR_FORMAT: removes entries with another format from the list. */
 static int keep_format(const struct fi_provider *prov, struct fi_info **list)
 {
 	struct fi_info **at = list, *info;
@@ -151,8 +151,8 @@ static int keep_format(const struct fi_provider *prov, struct fi_info **list)
 }
 
 /*
- * The hints with the provider's name and a layer that the provider implements itself, without other
- * layers that the caller named.
+ * Hints with the provider's name and the layer that the provider implements itself, without any
+ * other layers that the caller named.
  */
 struct named_hints {
 	struct fi_info info;
@@ -203,7 +203,7 @@ static int getinfo_ask(const struct request *req, struct fi_provider *prov, stru
 	return ret;
 }
 
-/* FI_PROV_ATTR_ONLY: returns one empty info that names the provider. */
+/* Implements FI_PROV_ATTR_ONLY: returns one empty info that names the provider. */
 static int name_only(const struct request *req, struct fi_provider *prov, struct fi_info **info)
 {
 	int ret;
@@ -263,7 +263,7 @@ static bool explains_all(void)
 	return all;
 }
 
-/* Not an error: programs probe for providers that may be absent. */
+/* An unknown name causes no warning: programs probe for providers that may be absent. */
 static void explain_name(const struct request *req)
 {
 	if (TAILQ_EMPTY(ofi_providers()))

@@ -18,12 +18,12 @@ bool ofi_hook_active(void);
 /* Puts an opened fabric under hooks. On -FI_ENOMEM the fabric has been closed. */
 int ofi_hook_fabric(struct fid_fabric **fabric, void *context);
 /*
- * For fi_getinfo: returns the hints to use, converted in copy if necessary; and converts the result
- * back.
+ * Convert objects for fi_getinfo: ofi_hook_hints() returns the hints to use, converted in *copy if
+ * necessary, and ofi_hook_infos() converts the result back.
  */
 const struct fi_info *ofi_hook_hints(const struct fi_info *hints, struct ofi_hook_hints *copy);
 void ofi_hook_infos(struct fi_info *info);
-/* Prints what is left at the end of the process. */
+/* Prints the remaining output of the hooks at the end of the process. */
 void ofi_hook_fini(void);
 
 #endif

@@ -110,7 +110,8 @@ static bool dup_structs(struct fi_info *to, const struct fi_info *from, bool emp
 }
 
 /*
- * Sets each slot of the copy, even after a failure, so that none keeps a pointer of the original.
+ * Sets each pointer of the copy, even after a failure, so that none still points to memory of the
+ * original.
  */
 static bool dup_contents(struct fi_info *to, const struct fi_info *from)
 {

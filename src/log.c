@@ -29,7 +29,7 @@ enum { LOG_NOTHING = -1, LOG_LINE = 2048, LOG_INTERVAL_MS = 2000 };
 const struct fi_provider ofi_core_prov = { .name = "core" };
 
 /*
- * Level names by number, followed by "none", and by "error" for those who expect a level below
+ * Level names by number, followed by "none", and by "error" for users who expect a level below
  * "warn", which does not exist.
  */
 static const char *const levels[] = { "warn", "trace", "info", "debug", "none", "error" };
@@ -38,7 +38,7 @@ static const char *const subsystems[] = { "core", "fabric", "domain", "ep_ctrl",
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Set once by log_init(), constant afterwards. */
+/* Set once by log_init(), constant afterward. */
 static struct {
 	int level;
 	int fd;
@@ -246,7 +246,7 @@ OFI_EXPORT int fi_log_ready(const struct fi_provider *prov, enum fi_log_level le
 					   __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-/* Makes the message one line: final newlines are dropped, others become spaces. */
+/* Turns the message into one line: drops final newlines and replaces others by spaces. */
 static void flatten_msg(char *msg)
 {
 	size_t len = strlen(msg), i;
@@ -281,7 +281,7 @@ OFI_EXPORT void fi_log(const struct fi_provider *prov, enum fi_log_level level,
 	errno = saved;
 }
 
-/* Used if an imported log has no close function: closing it restores the library's own log. */
+/* Used for an imported log without ops of its fid: closing it restores the library's own log. */
 static int import_close(struct fid *fid)
 {
 	struct fid_logging *log = (struct fid_logging *)fid;

@@ -43,7 +43,10 @@ enum ofi_names_id {
 	OFI_NAMES_COUNT,
 };
 
-/* A text being written. What does not fit is dropped, and the buffer is always null-terminated. */
+/*
+ * A text that is being written. Anything that does not fit is dropped, and the buffer is always
+ * null-terminated.
+ */
 struct ofi_text {
 	char *buf;
 	size_t len;

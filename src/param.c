@@ -223,7 +223,7 @@ OFI_EXPORT int fi_param_get(struct fi_provider *provider, const char *param_name
 }
 
 /*
- * Copies the array and, behind it, the strings into one allocation, so that freeing needs no count.
+ * Copies the array and, after it, the strings into one allocation, so that freeing needs no count.
  */
 static struct fi_param *params_copy(void)
 {

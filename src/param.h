@@ -7,7 +7,7 @@
 
 /*
  * Defines the core's parameters. Warns of values that are invalid or have no effect, and of FI_*
- * variables that are nearly spelled like one of them.
+ * variables whose spelling is close to that of one of them.
  */
 void ofi_param_init(void);
 /* Returns FI_ADDR_FORMAT, or NULL if it is unset or not a format. */

@@ -18,8 +18,8 @@
 enum { NAME_LEN = 256, FORMATS = 32 };
 
 /*
- * A parameter of other releases that has no effect here. The value that describes the actual
- * behavior is accepted.
+ * A parameter of other releases that has no effect here. The value that matches the actual
+ * behavior, `holds`, causes no warning.
  */
 #define NO_EFFECT(name_, type_, holds_, help_)                                     \
 	{                                                                          \

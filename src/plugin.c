@@ -24,7 +24,7 @@ bool ofi_plugin_first_wins(const char *path)
 	return path && *path == '@';
 }
 
-/* The path stays valid as long as the provider's handle. */
+/* Returns the path of the plug-in, which stays valid as long as the provider's handle. */
 static const char *entry_origin(void *entry_point)
 {
 	Dl_info info;

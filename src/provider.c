@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The provider registry of this process: started on first use, ended when the library is unloaded.
+ * The provider registry of this process, which starts on first use and ends when the library is
+ * unloaded.
  */
 #include "provider.h"
 
@@ -50,8 +51,8 @@ static int rank_of(const char *name)
 }
 
 /*
- * Entries are in static memory: a provider that could not be allocated would be missing without an
- * explanation, for good.
+ * The entries are in static memory: a provider without memory for its entry would be missing for
+ * good, with no explanation.
  */
 static void load_builtin(void)
 {
@@ -124,7 +125,7 @@ void ofi_provider_missing(enum fi_log_level level, const char *by, const char *w
 	       nearest ? "?" : ";", text);
 }
 
-/* A word of FI_PROVIDER that matches nothing is most likely a mistake. */
+/* Warns of words in FI_PROVIDER that match nothing, which are most likely mistakes. */
 static void check_filter(void)
 {
 	const char *list = filter;

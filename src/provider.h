@@ -15,15 +15,15 @@
 const struct ofi_provider_list *ofi_providers(void);
 
 /*
- * Logs that there is no provider of this name, which ones there are, and which was probably meant.
- * With `near`, logs only if one is similar. `by` names the caller.
+ * Logs that there is no provider of this name, the available ones, and the one that was probably
+ * meant. With `near`, logs only if one is similar. `by` names the caller.
  */
 void ofi_provider_missing(enum fi_log_level level, const char *by, const char *word, bool near);
 
 /* Loads the plug-ins in the directories of FI_PROVIDER_PATH and of the installation. */
 void ofi_plugin_load(struct ofi_registry *reg, const char *path, const char *libdir,
 		     int (*rank)(const char *name));
-/* Returns true if the path asks for the order of discovery ("@..."). */
+/* Returns true if the path begins with "@": the first provider found with a name wins. */
 bool ofi_plugin_first_wins(const char *path);
 
 #endif

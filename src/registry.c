@@ -123,7 +123,7 @@ int ofi_registry_add(struct ofi_registry *reg, const struct ofi_provider *offer)
 	}
 	ret = registry_check(entry);
 	old = ret ? NULL : registry_find(reg, entry->prov->name);
-	/* The same object is offered again under another path. */
+	/* The same object may be offered again under another path. */
 	if (old && old->prov == entry->prov) {
 		if (entry->handle)
 			dlclose(entry->handle);

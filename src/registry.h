@@ -15,7 +15,7 @@ struct ofi_provider {
 	int rank;	    /* providers with a lower rank are asked first */
 	/* Preallocated memory for an entry that must not fail; else NULL. */
 	struct ofi_provider *place;
-	bool preferred; /* wins over others of its name regardless of their version */
+	bool preferred; /* wins over others with its name, whatever their version */
 	bool excluded;	/* excluded by FI_PROVIDER */
 };
 
@@ -24,7 +24,7 @@ TAILQ_HEAD(ofi_provider_list, ofi_provider);
 struct ofi_registry {
 	struct ofi_provider_list list;
 	const char *filter; /* FI_PROVIDER */
-	bool first_wins;    /* the first of several with one name wins, instead of the newest */
+	bool first_wins;    /* the first of several with the same name wins, not the newest */
 };
 
 void ofi_registry_init(struct ofi_registry *reg, const char *filter, bool first_wins);

@@ -16,25 +16,25 @@ struct ofi_rejects {
 	size_t count;
 	size_t total;		   /* including those that were dropped */
 	bool wanted;		   /* report all of them, even if something is offered */
-	struct ofi_rejects *outer; /* of the fi_getinfo call in which this one is nested */
+	struct ofi_rejects *outer; /* rejections of the fi_getinfo call that contains this one */
 };
 
 /* Providers call this through ofi_explain(). */
 void ofi_reject(const struct fi_explain_entry *entry);
 
 /*
- * Returns true if every rejection is of interest, not just those of providers that offer nothing.
+ * Returns true if every rejection is of interest, not only those of providers that offer nothing.
  */
 bool ofi_reject_wanted(void);
 
-/* With `all`, every rejection is logged. */
+/* Begins a collection. With `all`, every rejection is wanted. */
 void ofi_rejects_begin(struct ofi_rejects *rejects, bool all);
 void ofi_rejects_end(struct ofi_rejects *rejects);
-/* Logs the nearest `near` ones at warn level, the others at info level. */
+/* Logs the nearest `near` rejections at level warn and the others at level info. */
 void ofi_rejects_log(struct ofi_rejects *rejects, size_t near);
 /*
- * Returns true if a user should see them: an application that probes repeatedly is told once, and
- * one that registered a listener is told by its listener.
+ * Returns true if the log should show them to the user: an application that probes repeatedly is
+ * told once, and one with a listener is told by the listener.
  */
 bool ofi_rejects_news(const struct ofi_rejects *rejects);
 

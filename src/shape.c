@@ -247,8 +247,8 @@ static const struct ofi_field cq_err_fields[] = {
 
 static const struct ofi_shape info_shape = SHAPE_THAT_GREW("fi_info", info_fields, OFI_ABI_INFO);
 /*
- * These structures have grown since they got an fi_type: only the fields of the oldest version are
- * printed.
+ * These structures have grown since they got an fi_type, so only the fields of the oldest version
+ * are printed.
  */
 static const struct ofi_shape av_shape = SHAPE("fi_av_attr", av_fields);
 static const struct ofi_shape cq_shape = SHAPE("fi_cq_attr", cq_fields);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How fi_tostr prints each fi_type: as names, or as a structure, field by field. */
+/* Describes how fi_tostr prints each fi_type: as names, or as a structure, field by field. */
 #ifndef OFI_SHAPE_H
 #define OFI_SHAPE_H
 
@@ -26,7 +26,7 @@ enum ofi_kind {
 	OFI_KIND_FLAGS64,
 	OFI_KIND_ENUM,
 	OFI_KIND_STRUCT, /* a pointer to a structure */
-	OFI_KIND_PCI,	 /* an embedded structure, omitted for another kind of bus */
+	OFI_KIND_PCI,	 /* an embedded structure, omitted for other kinds of bus */
 	OFI_KIND_ADDR,
 	OFI_KIND_KEY, /* omitted if there is none */
 };
@@ -46,8 +46,8 @@ struct ofi_shape {
 	const char *name;
 	const struct ofi_field *fields;
 	size_t count;
-	bool grew;		/* older callers have a shorter structure, */
-	enum ofi_abi_part part; /* namely this one */
+	bool grew;		/* older callers have a shorter structure */
+	enum ofi_abi_part part; /* the structure that grew */
 	const char *none;	/* printed for NULL */
 };
 

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Lists the statistics in a record, for the process itself and, from a mapping, for others. */
+/*
+ * Lists the statistics in a record, which is in the process itself or in the mapped file of
+ * another.
+ */
 #include <ofi/stats_layout.h>
 
-/* Returns the index of a slot from the pointer whose place is in the record. */
+/*
+ * Returns the index of the slot that a pointer points to. `where` is the offset of the pointer from
+ * the record.
+ */
 static uint64_t index_at(const struct ofi_stats *stats, int64_t where)
 {
 	const uint64_t *pointer = (const uint64_t *)((const char *)stats + where);
@@ -18,7 +24,9 @@ static uint64_t counter_distance(const struct ofi_stats *stats, uint64_t from, u
 	return to >= from ? to - from : to + stats->entries - from;
 }
 
-/* The head is never a whole round ahead of the mark, which moves first. */
+/*
+ * The mark is set before the head gets a whole round ahead of it, so the distance is not ambiguous.
+ */
 uint64_t ofi_stats_posted(const struct ofi_stats *stats)
 {
 	uint64_t mark, head;

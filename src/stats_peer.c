@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The peers in a file of statistics, and what they wait for. The file belongs to another, running
- * process: values that could lead out of the mapping are never trusted.
+ * process, so no value is trusted that could lead out of the mapping.
  */
 #include "stats_peer.h"
 #include "src/ds/clock.h"
@@ -14,7 +14,7 @@
 enum { TRIES = 1000 };
 
 struct reading {
-	struct ofi_stats_peer text; /* a copy, of which the fields are not used */
+	struct ofi_stats_peer text; /* a copy of the record */
 	char waits[OFI_STATS_TEXT];
 	uint64_t field[OFI_STATS_PEER_FIELDS];
 	uint64_t in_flight;
@@ -53,8 +53,8 @@ static const struct ofi_stats_peer *stats_peer_find(const struct ofi_stats_heade
 }
 
 /*
- * Fields precede their record, and all slots of the file precede the record, so an int16_t offset
- * stays within the file.
+ * Fields precede their record, and all slots of the file precede the records of peers, so a
+ * negative int16_t offset stays within the file.
  */
 static uint64_t read_field(const struct ofi_stats_peer *stats, const struct ofi_stats_place *place)
 {
@@ -115,7 +115,10 @@ static void connecting_text(const struct reading *now, char *text, size_t len)
 			 fi_strerror(err));
 }
 
-/* Describes a connected peer: what is queued behind something else waits for that. */
+/*
+ * Describes what a connected peer waits for. Several things may apply; the first one found is the
+ * one that the others wait for.
+ */
 static void connected_text(const struct reading *now, char *text, size_t len)
 {
 	unsigned long queued = (unsigned long)now->field[OFI_STATS_PEER_QUEUED];
@@ -202,7 +205,7 @@ static void peer_name(const struct reading *now, struct fi_stats_peer *peer)
 	snprintf(peer->address, sizeof(peer->address), "%.63s", scheme ? scheme + 3 : text);
 }
 
-/* A peer that was forgotten meanwhile is skipped; ids are not reused. */
+/* Skips a peer that was freed meanwhile; ids are not reused. */
 bool ofi_stats_peer_next(const struct ofi_stats_header *file, uint32_t after,
 			 struct fi_stats_peer *peer)
 {

@@ -15,7 +15,7 @@
 #include "stats_read.h"
 #include <rdma/fi_errno.h>
 
-enum { FILES = 8, FILE_STEP = 1 << 28 }; /* one file for each provider that is a plug-in */
+enum { FILES = 8, FILE_STEP = 1 << 28 }; /* each plug-in provider has its own file */
 enum { TRIES = 100 };
 
 typedef uint64_t __attribute__((may_alias)) word;
@@ -30,8 +30,8 @@ struct reader {
 };
 
 /*
- * A copy of a record and of what its pointers pointed to. The other process may change its file at
- * any time, so only the copy is checked and used.
+ * A copy of a record and of the two pointers that it refers to. The other process may change its
+ * file at any time, so only the copy is checked and used.
  */
 struct snapshot {
 	struct ofi_stats stats;
@@ -43,7 +43,7 @@ static const struct ofi_stats_header *header_of(const struct reader *reader, siz
 	return (const struct ofi_stats_header *)reader->files[i].base;
 }
 
-/* Copies what is so far from a record, unless that leads out of the mapping. */
+/* Copies the word at offset `where` from a record, unless that is outside the mapping. */
 static bool copy_pointer(const struct reader *reader, size_t i, const struct ofi_stats *stats,
 			 int64_t where, uint64_t *to)
 {
@@ -70,8 +70,8 @@ static bool copy_record(const struct reader *reader, size_t i, const struct ofi_
 }
 
 /*
- * Returns false if the object is gone or wrong. The head is never a whole round ahead of the mark,
- * which moves first, so both must be of one time.
+ * Returns false if the object is gone or invalid. The mark is set before the head gets a whole
+ * round ahead of it, so both must be from the same time.
  */
 static bool take_snapshot(const struct reader *reader, size_t i, const struct ofi_stats *stats,
 			  struct snapshot *copy)
@@ -94,7 +94,7 @@ static uint32_t read_small(const struct reader *reader, size_t i)
 	return n < OFI_STATS_SLOTS ? n : OFI_STATS_SLOTS;
 }
 
-/* Returns the number of wide objects that are in the file; *slots is the slots of each. */
+/* Returns the number of wide objects in the file, and the number of slots of each in *slots. */
 static uint32_t read_wide(const struct reader *reader, size_t i, uint32_t *slots)
 {
 	uint32_t n = __atomic_load_n(&header_of(reader, i)->wide_used, __ATOMIC_ACQUIRE);
@@ -137,7 +137,7 @@ static uint32_t stats_number(size_t i, uint32_t id)
 	return id ? id + (uint32_t)i * FILE_STEP : 0;
 }
 
-/* Finds the object with the smallest number above *number, and stores its number there. */
+/* Finds the object with the smallest number above *number, and stores that number in *number. */
 static const struct ofi_stats *find_next(const struct reader *reader, uint32_t *number,
 					 size_t *file)
 {
@@ -193,7 +193,7 @@ static void describe_stats(const struct reader *reader, size_t i, const struct o
 		object->items[0].value += cq_completed(reader, i, stats->id);
 }
 
-/* An object that was closed meanwhile is skipped; ids are not reused. */
+/* Skips an object that was closed meanwhile; ids are not reused. */
 static int reader_next(struct fid *fid, uint32_t after, struct fi_stats_object *object)
 {
 	const struct reader *reader = (const struct reader *)fid;
@@ -275,7 +275,7 @@ static struct fi_ops reader_ops = {
 	.ops_open = reader_open_ops,
 };
 
-/* Accepts only files with this library's format that are sealed against shrinking. */
+/* Maps a file. Accepts only the format of this library and a seal against shrinking. */
 static int take_file(struct reader *reader, int fd)
 {
 	const struct ofi_stats_header *header;
@@ -302,7 +302,9 @@ static int take_file(struct reader *reader, int fd)
 	return 0;
 }
 
-/* Opens the file if this descriptor of the process refers to one. Returns 0 if it does not. */
+/*
+ * Maps the file that this descriptor refers to, if it is a file of statistics. Otherwise returns 0.
+ */
 static int try_descriptor(struct reader *reader, int dir, const char *name)
 {
 	static const char prefix[] = "/memfd:" OFI_STATS_FILE;
