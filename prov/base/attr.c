@@ -27,7 +27,7 @@ struct ask {
 	enum fi_type type;
 };
 
-/* Returns whether the offer satisfies the hints; if not, *miss describes the attribute. */
+/* Returns true if the offer satisfies the hints; if not, *miss describes the attribute. */
 typedef bool check_fn(const struct ask *ask, struct ofi_miss *miss);
 
 static void value_text(char *buf, size_t len, const void *value, enum fi_type type)

@@ -34,7 +34,7 @@ struct ofi_eq {
 	/* The source of most events, which threads that wait in fi_eq_sread may serve; or NULL. */
 	struct ofi_loop *loop;
 	struct ofi_source *source;
-	/* In ms: an event before this time closely follows the last one; atomic. */
+	/* An event before this time, in ms, closely follows the last one; atomic. */
 	uint64_t busy_until;
 	unsigned int streak;  /* number of events that followed each other closely; atomic */
 	struct ofi_lock lock; /* guards what follows */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Results of the functions. */
+/* Results of Level Zero functions. */
 enum {
 	OFI_ZE_SUCCESS = 0,
 	OFI_ZE_OUT_OF_HOST_MEMORY = 0x70000002,

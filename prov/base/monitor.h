@@ -57,7 +57,7 @@ int ofi_monitor_open(struct ofi_monitor *monitor);
 /* Opens a separate monitor with its own threads and descriptor, for the test. */
 int ofi_monitor_open_alone(struct ofi_monitor *monitor);
 /*
- * Closes a user that relies on no memory any more and has called ofi_monitor_unwatch() for all of
+ * Closes a user that no longer relies on any memory and has called ofi_monitor_unwatch() for all of
  * it.
  */
 void ofi_monitor_close(struct ofi_monitor *monitor);

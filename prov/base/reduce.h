@@ -12,7 +12,7 @@
 
 /* Computes dst[i] = dst[i] op src[i]. dst and src are the same array or do not overlap. */
 typedef void ofi_reduce_fn(void *dst, const void *src, size_t count);
-/* Sets dst[i] to src[i], or to its masked form for FI_MSWAP, if compare[i] op dst[i] is true. */
+/* Sets dst[i] to src[i] if compare[i] op dst[i] is true; FI_MSWAP sets the bits in compare[i]. */
 typedef void ofi_swap_fn(void *dst, const void *src, const void *compare, size_t count);
 
 /*

@@ -28,8 +28,9 @@ struct ofi_wait {
 	uint32_t ends, ended;
 	/* True if signaled since the last clear; atomic, changed with the lock held. */
 	bool signalled;
-	struct ofi_lock lock;  /* guards what follows; innermost lock */
-	uint32_t signals;      /* atomic: with MUTEX_COND our own threads sleep on it */
+	struct ofi_lock lock; /* guards what follows; innermost lock */
+	/* number of signals; atomic; with MUTEX_COND, waiting calls sleep on it */
+	uint32_t signals;
 	unsigned int sleepers; /* number of waiting calls */
 	unsigned int late;     /* number of these that have not checked since the last signal */
 };

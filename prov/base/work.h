@@ -77,7 +77,7 @@ struct ofi_work {
 	struct ofi_call call; /* its lists are copies */
 	bool deferred; /* reported to the completion counter, and elsewhere only on request */
 	struct ofi_cntr *completion; /* referenced; NULL if fire() has handed it on */
-	struct iovec *iov;	     /* the lists of `call` */
+	struct iovec *iov;	     /* lists of `call` */
 	struct fi_ioc *ioc, *compare;
 	uint8_t *room; /* memory after the provider's struct that the next list is copied to */
 	void *copy;    /* copy of the data with FI_INJECT, else NULL */
