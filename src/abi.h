@@ -36,8 +36,8 @@ const size_t *ofi_abi_sizes(enum ofi_abi_node node);
 /* Records that a symbol version that passes such a structure has been called. */
 void ofi_abi_note(enum ofi_abi_node node);
 /*
- * Returns the size of the structure that all callers so far have at least. A call without symbol
- * versions, which any of them may make, reads no more than that.
+ * Returns the size of the structure in the oldest node called so far. A call without symbol
+ * versions, which any caller may make, reads no more than that.
  */
 size_t ofi_abi_seen(enum ofi_abi_part part);
 

@@ -126,7 +126,7 @@ static void insert(struct ofi_hook *hook)
 	ofi_unlock(&lock);
 }
 
-/* Returns false if it was the last fabric. */
+/* Returns false if no fabric is left. */
 static bool drop(struct ofi_hook *hook)
 {
 	bool any;
