@@ -135,7 +135,7 @@ static const struct fi_ops_domain dgram_domain_ops = {
 	.poll_open = ofi_poll_open,
 };
 
-/* Counters need to know that what was posted earlier is complete. */
+/* There are no counters: they rely on operations that complete in the order of posting. */
 static const struct fi_ops_domain unordered_domain_ops = {
 	.size = sizeof(struct fi_ops_domain),
 	OFI_DOMAIN_DEFAULTS,

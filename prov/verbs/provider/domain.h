@@ -27,7 +27,7 @@ struct vrb_domain {
 	struct ibv_pd *pd;
 	struct ibv_device_attr attr;
 	uint32_t odp;		   /* IBV_ODP_SUPPORT_*, 0: memory is pinned */
-	uint64_t *scratch;	   /* destination of results that nobody asked for */
+	uint64_t *scratch;	   /* destination of atomic results that the caller discards */
 	struct ibv_mr *scratch_mr; /* NULL without atomics */
 	struct ofi_eq *eq;	   /* bound with fi_domain_bind; default for its endpoints */
 	bool lock_posts;	   /* FI_THREAD_SAFE: several threads may post to one endpoint */
@@ -37,24 +37,24 @@ struct vrb_domain {
 	bool rdm;	/* opened for reliable datagrams */
 	bool unordered; /* queue pairs complete their work requests in any order */
 	bool ud;	/* reliable datagrams go through unreliable ones; constant */
-	bool shares;	/* packets to peers on the same host go through memory; constant */
+	bool shares;	/* packets to peers on the same host use shared memory; constant */
 	/*
-	 * The longest RDMA read of an unordered device in bytes, 0: it does none; constant. Peers'
-	 * devices read what is registered with FI_REMOTE_READ.
+	 * The longest RDMA read of an unordered device in bytes, or 0 if it has none; constant. With
+	 * RDMA reads, peers' devices read memory that is registered with FI_REMOTE_READ.
 	 */
 	uint32_t max_read;
-	bool grows; /* with ud: connections that carry much get queue pairs; constant */
+	bool grows; /* with ud: busy connections get queue pairs of their own; constant */
 	struct vrb_mr_table table;
 	struct ofi_lock paths_lock; /* guards `paths`, a tree of address handles (ah.h) */
 	void *paths;
 	bool dead;		 /* the device is gone; atomic */
 	struct ofi_source async; /* the device's asynchronous events */
-	struct ofi_lock lock;	 /* guards the lists */
+	struct ofi_lock lock;	 /* guards eps, srxs and mrs */
 	LIST_HEAD(, vrb_ep) eps;
 	LIST_HEAD(, vrb_srx) srxs;
 	/*
-	 * Guards on which CQs shared receive queues complete. Taken before a CQ's lock, which is
-	 * taken before `lock`.
+	 * Guards the links between shared receive queues and CQs. Taken before a CQ's lock, which
+	 * is taken before `lock`.
 	 */
 	struct ofi_lock share_lock;
 	/* Serializes bindings to enabled endpoints. Taken before share_lock. */
@@ -69,8 +69,8 @@ static inline struct vrb_domain *vrb_domain(struct fid_domain *fid)
 }
 
 /*
- * Returns what of the access IBV_ACCESS_* an unordered device grants. It never writes for peers:
- * what they write arrives in packets.
+ * Returns the part of the access (IBV_ACCESS_*) that an unordered device grants. Peers have no RDMA
+ * writes: their data arrives in packets.
  */
 static inline int vrb_domain_unordered_access(const struct vrb_domain *domain, int access)
 {

@@ -17,15 +17,21 @@ struct vrb_domain;
  */
 struct vrb_domain_rdm {
 	struct fi_ops_domain *ops;
-	/* Open and close the domain's RDM objects. close() is also called if open() failed. */
+	/*
+	 * Open and close the domain's RDM objects. close() is also called if open() failed or was
+	 * not called.
+	 */
 	int (*open)(struct vrb_domain *domain);
 	void (*close)(struct vrb_domain *domain);
 	/*
-	 * The device is gone if ep is NULL; otherwise a queue of that endpoint has failed. err is
-	 * FI_E*.
+	 * Reports that the device is gone if ep is NULL; otherwise that a queue of that endpoint
+	 * has failed. err is FI_E*.
 	 */
 	void (*lost)(struct ofi_rdm_domain_progress *progress, const void *ep, int err);
-	/* Makes all endpoints progress when the counter is read. Returns 0 or -FI_E*. */
+	/*
+	 * From watch() to unwatch(), reading the counter makes all endpoints progress. Returns 0 or
+	 * -FI_E*.
+	 */
 	int (*watch)(struct ofi_rdm_domain_progress *progress, struct ofi_cntr *cntr);
 	void (*unwatch)(struct ofi_rdm_domain_progress *progress, struct ofi_cntr *cntr);
 	/* These serve deferred work. */

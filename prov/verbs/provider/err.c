@@ -11,7 +11,7 @@
 #include <rdma/fabric.h>
 #include "err.h"
 
-#define FILES_AT_ONCE 4 /* that a call of libibverbs or librdmacm may have open */
+#define FILES_AT_ONCE 4 /* files that one call of libibverbs or librdmacm may open */
 
 /* FI_E* up to 255 have the values of errno. */
 int vrb_errno(int err)
@@ -109,7 +109,7 @@ int vrb_cm_err(enum rdma_cm_event_type event, int status)
 	}
 }
 
-/* The kernel does not run out of a limit that is 0: it denies permission. */
+/* If the limit of locked memory is 0, the kernel returns EPERM instead of ENOMEM. */
 static bool may_lock_nothing(void)
 {
 	struct rlimit limit;

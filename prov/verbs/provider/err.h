@@ -11,11 +11,11 @@
 /* Converts the errno of a failed ibv_ or rdma_ call to a negative FI_E*; 0 becomes -FI_EIO. */
 int vrb_errno(int err);
 /*
- * Returns why a call that opens files has failed: EMFILE or ENFILE if no more can be opened, which
- * libibverbs and librdmacm report as a missing device or module; otherwise err.
+ * Returns the reason why a call that opens files has failed: EMFILE or ENFILE if no more files can
+ * be opened, which libibverbs and librdmacm report as a missing device or module; otherwise err.
  */
 int vrb_err_cause(int err);
-/* The same of a call that opens this file of /dev/infiniband, which may also be denied: EACCES. */
+/* Does the same for a call that opens this file in /dev/infiniband; EACCES if access is denied. */
 int vrb_err_opening(int err, const char *name);
 /* Returns the positive FI_E* of a failed work completion. */
 int vrb_wc_err(enum ibv_wc_status status, bool receive);

@@ -2,7 +2,7 @@
 /*
  * Memory regions: one ibv_mr for each buffer. The descriptor is the lkey, the key is the rkey. A
  * region of several buffers has no descriptor, and the application chooses its key: peers ask the
- * target which rkey serves which buffer.
+ * target for the rkey of each buffer.
  */
 #include <errno.h>
 #include <search.h>
@@ -21,7 +21,7 @@
 #include "prov.h"
 #include "prov/base/refuse.h"
 
-/* Programs pass their endpoints' capabilities with the access: those grant nothing. */
+/* Some programs add their endpoint's capabilities to the access; those bits grant nothing. */
 #define ACCESS                                                                                \
 	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MSG | \
 	 FI_RMA | FI_TAGGED | FI_ATOMIC)
@@ -178,8 +178,9 @@ static void mr_count(struct vrb_domain *domain, int counter, uint64_t n)
 }
 
 /*
- * Returns what the device must support for memory that is not pinned. What connections receive into
- * may be given to a shared receive context; reliable datagrams receive into the provider's memory.
+ * Returns the IBV_ODP_SUPPORT_* bits that memory needs if it is not pinned. Receive buffers of
+ * connected endpoints may be posted to a shared receive context; reliable datagrams receive into
+ * the provider's memory.
  */
 static uint32_t odp_needed(const struct vrb_domain *domain, uint64_t access, int flags)
 {
@@ -193,7 +194,7 @@ static uint32_t odp_needed(const struct vrb_domain *domain, uint64_t access, int
 	return needed;
 }
 
-/* What peers may do with the memory, whether or not the device does it for them. */
+/* Returns the access that peers have, whether the device or the library carries it out. */
 static int remote_access(uint64_t access)
 {
 	return (access & FI_REMOTE_READ ? IBV_ACCESS_REMOTE_READ : 0) |
@@ -333,7 +334,7 @@ static int mr_refresh(const struct vrb_mr *mr, const struct fi_mr_modify *modify
 		"fi_mr_refresh: the pages of the region are pinned; if others are mapped there now, register them\n");
 }
 
-/* A region works from the start, since FI_MR_RMA_EVENT is not supported. */
+/* A region needs no FI_ENABLE, since FI_MR_RMA_EVENT is not supported. */
 static int mr_control(struct fid *fid, int command, void *arg)
 {
 	const struct vrb_mr *mr = (struct vrb_mr *)fid;
@@ -353,7 +354,7 @@ static int mr_control(struct fid *fid, int command, void *arg)
 		"a memory region supports FI_GET_RAW_MR, FI_REFRESH, and FI_ENABLE with FI_EP_RDM");
 }
 
-/* Deregisters the buffers, the last one first. Returns an errno; the rest is registered still. */
+/* Deregisters the buffers, the last one first. After an error, returned as errno, it stops. */
 static int mr_dereg(struct vrb_mr *mr)
 {
 	struct buffer *buffer;
@@ -401,15 +402,15 @@ static const struct fi_ops mr_fid_ops = {
 };
 
 /*
- * Only peers that ask the target for keys can use several buffers: a key of the device serves one
- * range of addresses.
+ * Returns mr_iov_limit. A key of the device covers one range of addresses, so only peers that ask
+ * the target for keys can use several buffers.
  */
 static size_t iov_limit(const struct vrb_domain *domain)
 {
 	return vrb_mr_prov_key(domain) ? 1 : OFI_MR_BUFFERS;
 }
 
-/* One of several buffers must not be empty. */
+/* Returns true if the buffers are valid. If there are several, none may be empty. */
 static bool are_buffers(const struct iovec *iov, size_t count)
 {
 	size_t i, sum = 0;
@@ -457,8 +458,8 @@ static struct ibv_mr *reg_system(struct vrb_domain *domain, const struct iovec *
 }
 
 /*
- * Registers the buffers; `memory` describes memory that is not the system's. Returns an errno; the
- * buffers before the one that failed are registered still.
+ * Registers the buffers; `memory` describes device memory or a dma-buf, or is NULL. Returns 0 or an
+ * errno; the buffers before the one that failed remain registered.
  */
 static int reg_buffers(struct vrb_mr *mr, const struct iovec *iov, size_t count,
 		       const struct vrb_mr_memory *memory)
@@ -557,7 +558,7 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
 		      struct fid_mr **mr)
 {
-	static const struct iovec whole; /* A dma-buf may not be mapped anywhere. */
+	static const struct iovec whole; /* for a dma-buf, which need not be mapped */
 	struct vrb_domain *domain = (struct vrb_domain *)fid;
 	struct vrb_mr_memory memory;
 	int ret;

@@ -127,7 +127,7 @@ static struct ibv_mr *reg_dmabuf(const struct vrb_domain *domain,
 	return NULL;
 }
 
-/* It is best effort: a runtime may have copies that are always complete. */
+/* Makes the runtime's copies complete before they return, if it supports that. */
 static void sync_copies(const struct vrb_mr_memory *memory)
 {
 	int ret = memory->hmem->sync ? memory->hmem->sync(memory->iov.iov_base) : 0;

@@ -14,7 +14,7 @@ struct vrb_domain;
 /* Flags of fi_mr_regattr that describe the memory. */
 #define VRB_MR_HMEM_FLAGS (FI_MR_DMABUF | FI_HMEM_HOST_ALLOC | FI_HMEM_DEVICE_ONLY)
 
-/* Memory that is not the system's, or is passed as a dma-buf. */
+/* Device memory, or memory that is passed as a dma-buf. */
 struct vrb_mr_memory {
 	const struct ofi_hmem *hmem; /* NULL: the processor may access it */
 	const struct fi_mr_dmabuf *dmabuf;
@@ -39,12 +39,12 @@ static inline enum fi_hmem_iface vrb_mr_desc_iface(const void *desc)
 int vrb_mr_memory(const struct vrb_domain *domain, const struct fi_mr_attr *attr, uint64_t flags,
 		  struct vrb_mr_memory *memory);
 /*
- * Registers memory of an interface. On failure returns NULL without logging it; *why says why it is
- * not a dma-buf, and errno why it is not peer memory.
+ * Registers memory of an interface. On failure returns NULL without logging it; *why has the reason
+ * why the dma-buf failed, and errno that of peer memory.
  */
 struct ibv_mr *vrb_mr_hmem_try(const struct vrb_domain *domain, const struct vrb_mr_memory *memory,
 			       int access, struct ofi_hmem_why *why);
-/* Returns NULL with errno set on failure, which is logged. */
+/* Registers memory of an interface or a dma-buf. On failure logs it and returns NULL with errno. */
 struct ibv_mr *vrb_mr_hmem_reg(const struct vrb_domain *domain, const struct vrb_mr_memory *memory,
 			       int access);
 

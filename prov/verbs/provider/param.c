@@ -10,7 +10,7 @@
 	OFI_PARAM(vrb_params, field_, INT, def_, min_, max_, doc_)
 #define BOOL(field_, def_, doc_) OFI_PARAM(vrb_params, field_, BOOL, def_, 0, 1, doc_)
 #define STR(field_, doc_)	 STR_OR(field_, NULL, doc_)
-/* The provider uses NULL for this text. */
+/* `text_` is the documented default; the field is NULL unless the parameter is set. */
 #define STR_OR(field_, text_, doc_)                                                       \
 	{                                                                                 \
 		.name = #field_, .type = FI_PARAM_STRING, .text = (text_), .doc = (doc_), \

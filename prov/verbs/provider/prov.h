@@ -33,10 +33,10 @@ struct vrb_params {
 	int rdm_auto_progress;	   /* use a thread even without FI_PROGRESS_AUTO */
 	int rdm_rx_buffers;	   /* in the shared receive queue */
 	const char *rdm_transport; /* rc, ud, auto; NULL: rc */
-	int shm;		   /* packets to peers on the same host through memory */
+	int shm;		   /* packets to peers on the same host use shared memory */
 	int max_conn;		   /* per endpoint; 0: no limit */
 	int accept_rate;	   /* requests of unknown peers per host and second; 0: no limit */
-	const char *peers;	   /* who may connect: any, known */
+	const char *peers;	   /* peers that may connect: any, known */
 	const char *auth_key, *auth_key_file; /* for endpoints without an auth_key */
 	const char *device_name, *iface;      /* NULL: all */
 	int use_odp, use_dmabuf;
@@ -44,11 +44,11 @@ struct vrb_params {
 	int tclass_bulk_data, tclass_scavenger, tclass_network_ctrl;
 	const char *nic_affinity, *nic_affinity_policy;
 	const char *tclass_sl; /* service levels by DSCP */
-	/* In us, after a receiver was not ready; only efa has them. */
+	/* First and longest wait after a receiver was not ready, in us; only efa has them. */
 	int timeout_interval, max_timeout;
 	/*
-	 * shm by its name of efa; whether the device's RDMA is used, and the shortest messages and
-	 * reads for it; only efa has them, too.
+	 * Only efa has these: its name for shm, whether the device's RDMA reads are used, and the
+	 * shortest messages and RMA reads that use them.
 	 */
 	int enable_shm_transfer, use_device_rdma;
 	size_t inter_min_read_message_size, inter_min_read_write_size;
@@ -62,7 +62,7 @@ static inline bool vrb_rdm_transport_is(const char *name)
 	return vrb_params.rdm_transport && !strcasecmp(vrb_params.rdm_transport, name);
 }
 
-/* Returns true if reliable datagrams with these attributes begin on unreliable ones. */
+/* Returns true if reliable datagrams with these attributes start on unreliable ones. */
 static inline bool vrb_rdm_wants_ud(const struct fi_info *info)
 {
 	return info->ep_attr->protocol == FI_PROTO_RXD || vrb_rdm_transport_is("ud") ||
@@ -70,8 +70,8 @@ static inline bool vrb_rdm_wants_ud(const struct fi_info *info)
 }
 
 /*
- * Starts what the providers on these objects share, once: parameters, statistics.
- * vrb_prov_cleanup() frees what it keeps.
+ * Initializes what verbs and efa share: FI_VERBS_* parameters and statistics. Only the first call
+ * has an effect. vrb_prov_cleanup() frees the caches of discovery.
  */
 void vrb_prov_start(void);
 void vrb_prov_cleanup(void);

@@ -45,7 +45,7 @@ void vrb_stats_detach(struct vrb_cq *cq, struct vrb_wq *wq)
 void vrb_stats_error(struct vrb_cq *cq, struct vrb_wq *wq, enum ibv_wc_status status)
 {
 	ofi_stats_add(cq->stats, OFI_STATS_ERRORS, 1);
-	/* A shared queue is polled from several CQs and has no record. */
+	/* A shared queue is polled from several CQs and has no statistics of its own. */
 	if (vrb_wq_special(wq) & VRB_WQ_SHARED)
 		return;
 	ofi_stats_add(&wq->stats, OFI_STATS_ERRORS, 1);

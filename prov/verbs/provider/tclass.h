@@ -19,9 +19,9 @@ struct vrb_tclass {
 	int8_t level; /* service level; -1: the route's */
 };
 
-/* Reads FI_VERBS_TCLASS_SL and logs what is wrong with it. */
+/* Reads FI_VERBS_TCLASS_SL; logs and ignores an invalid value. */
 void vrb_tclass_init(void);
-/* Returns 0, or -FI_EINVAL logged for `call` if there is no such class. */
+/* Returns 0. If there is no such class, logs that for `call` and returns -FI_EINVAL. */
 int vrb_tclass_check(const char *call, const struct fi_info *info);
 /* Returns the class of an endpoint: its own, or else the domain's. */
 struct vrb_tclass vrb_tclass_of(const struct fi_info *domain, const struct fi_info *ep);
