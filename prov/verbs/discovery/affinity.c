@@ -171,7 +171,7 @@ static const char *read_policy(bool *none)
 	return NULL;
 }
 
-/* The place of a single device does not matter, and finding it costs the reading of a file. */
+/* Returns true if there are several usable devices. One alone need not be ranked from a file. */
 static bool has_several(const struct vrb_snapshot *snapshot)
 {
 	const struct vrb_device *dev;

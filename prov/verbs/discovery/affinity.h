@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The order in which devices are offered: as FI_VERBS_NIC_AFFINITY lists them, or else nearest to
- * the process's processors first. Devices at equal distance are rotated by the process's rank on
- * the host.
+ * The order in which devices are offered: as FI_VERBS_NIC_AFFINITY lists them, unchanged with none,
+ * or else nearest to the process's processors first. The nearest ones at equal distance are rotated
+ * by the process's rank on the host.
  */
 #ifndef VRB_AFFINITY_H
 #define VRB_AFFINITY_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include "device.h"
 
-enum { VRB_AFFINITY_MAX = 64 }; /* number of devices; further ones come last */
+enum { VRB_AFFINITY_MAX = 64 }; /* number of ranked devices; further ones come last */
 
 /* The distance of a device, nearest first. */
 enum vrb_nearness {
@@ -27,13 +27,13 @@ struct vrb_affinity {
 		enum vrb_nearness nearness;
 		uint64_t speed;
 		int place;	     /* position in the parameter's list */
-	} devices[VRB_AFFINITY_MAX]; /* in the order of offering */
+	} devices[VRB_AFFINITY_MAX]; /* in the order in which they are offered */
 	bool by_nearness;
 };
 
 /* Ranks the devices of a snapshot according to the parameter. */
 void vrb_affinity_rank(struct vrb_affinity *affinity, const struct vrb_snapshot *snapshot);
-/* Returns the position of a device, starting at 0. */
+/* Returns the position of a device, starting at 0; behind all others if it is not ranked. */
 int vrb_affinity_place(const struct vrb_affinity *affinity, const struct vrb_device *dev);
 /* Returns true if the device is ranked behind others, with the reason in *miss. */
 bool vrb_affinity_is_far(const struct vrb_affinity *affinity, const struct vrb_device *dev,

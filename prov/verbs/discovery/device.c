@@ -194,7 +194,7 @@ bool vrb_device_lacks(int err)
 
 /*
  * Not every device has both kinds of queue pairs; iWARP has no datagrams. Returns 0, or an errno if
- * it has neither kind.
+ * it has neither kind or if the probe of RC queue pairs fails temporarily.
  */
 static int read_qps(struct vrb_device *dev, struct ibv_context *ctx, const char **call)
 {

@@ -24,8 +24,8 @@ STAILQ_HEAD(vrb_port_addrs, vrb_port_addr);
 struct vrb_port {
 	uint8_t num;
 	struct ibv_port_attr attr;
-	union ibv_gid gid; /* the GID that would be used; all zero if there is none */
-	/* Its prefix, which names the fabric; that of GID 0 unless a GID is pinned. */
+	union ibv_gid gid; /* the GID that endpoints use; all zero if there is none */
+	/* The subnet prefix that names the fabric: that of GID 0 unless a GID is pinned. */
 	__be64 subnet;
 	uint32_t gid_type;		 /* enum ibv_gid_type */
 	int gid_index;			 /* -1 if there is none */

@@ -81,7 +81,7 @@ struct fi_info *vrb_info_dgram(const struct vrb_device *dev, const struct vrb_po
 	return info;
 }
 
-/* 0 stands for the mode of the fi_info. */
+/* Returns true if a context's mode permits a prefix. 0 stands for the mode of the fi_info. */
 static bool leaves_prefix(uint64_t mode)
 {
 	return !mode || mode & FI_MSG_PREFIX;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_getinfo: offers what each port can do if it matches, and explains the rest. */
+/* fi_getinfo: offers the endpoints of each port that match the hints, and explains the others. */
 
 #include <dirent.h>
 #include <stdio.h>
@@ -35,9 +35,9 @@ struct search {
 	struct vrb_target target;
 	struct vrb_offers offers; /* nearest first */
 	struct vrb_affinity affinity;
-	int place; /* of the current device among those equally near to the destination */
+	int place; /* of the current device among offers with equally near addresses */
 	enum fi_ep_type type; /* of the current candidate */
-	/* -FI_E*: out of a resource; unlike "no data" */
+	/* -FI_E* if a device lacked a resource; returned instead of -FI_ENODATA. */
 	int shortage;
 	/* Not NULL: only reliable datagrams, under the name of this layered provider. */
 	const char *layered;
@@ -134,7 +134,8 @@ static bool format_fits(const struct search *search, uint32_t format, struct ofi
 }
 
 /*
- * Order: connections, reliable datagrams, datagrams; names of datagrams come before IP addresses.
+ * Offers come in this order: connections, reliable datagrams, datagrams. Names of datagram
+ * endpoints come before their IP addresses.
  */
 static int search_nearness(const struct search *search)
 {
@@ -341,7 +342,7 @@ static unsigned find_misses(const struct search *search, const struct vrb_device
 	return misses;
 }
 
-/* Offers endpoints of one type. Takes over info, which is NULL if there was no memory for it. */
+/* Offers endpoints of one type and frees info, which is NULL if there was no memory for it. */
 static int try_type(struct search *search, const struct vrb_device *dev,
 		    const struct vrb_port *port, struct fi_info *info)
 {
@@ -439,7 +440,7 @@ static bool is_of_interest(const struct search *search, enum fi_ep_type type)
 	return !search->quiet || asked_type(search) == FI_EP_UNSPEC || asked_type(search) == type;
 }
 
-/* A device whose endpoints have names only. */
+/* Offers the endpoints of a device that has no IP addresses. */
 static int try_named(struct search *search, const struct vrb_device *dev,
 		     const struct vrb_port *port)
 {

@@ -180,8 +180,8 @@ void vrb_info_offer_mode(struct fi_info *info, const struct fi_info *hints)
 }
 
 /*
- * An application that asks for data with RMA but does not set FI_RX_CQ_DATA gets the mode
- * nevertheless, since the device has no other method.
+ * An application that requests remote CQ data with RMA but does not set FI_RX_CQ_DATA gets the mode
+ * anyway, since the device has no other method.
  */
 static void settle_cq_data(struct fi_info *info)
 {
@@ -194,7 +194,7 @@ static void settle_cq_data(struct fi_info *info)
 		"fi_getinfo: remote CQ data of RMA consumes a receive (mode FI_RX_CQ_DATA, which the hints lack)\n");
 }
 
-/* Triggers cost each operation something, so only applications that ask for them get them. */
+/* Triggers slow down each operation, so only applications that request them get them. */
 static void settle_trigger(struct fi_info *info, const struct fi_info *hints)
 {
 	if (hints && (hints->caps & FI_TRIGGER))
@@ -236,10 +236,10 @@ static size_t info_settle(size_t max, int def, size_t asked)
 }
 
 /*
- * Queue sizes of connected endpoints. A queue costs memory, and time to create and destroy, for
- * each connection: an application that asks for fewer entries than the default gets fewer, rounded
- * up to a power of two. A request for only a few entries is taken as a minimum, which the default
- * satisfies.
+ * Returns the size of a queue. With connected endpoints each connection pays for its queues in
+ * memory and time, so an application that requests fewer entries than the default gets fewer,
+ * rounded up to a power of two. A request for only a few entries is treated as a minimum, which the
+ * default satisfies.
  */
 static size_t info_settle_queue(const struct fi_info *info, size_t max, int def, size_t asked)
 {

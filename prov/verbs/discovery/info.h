@@ -25,19 +25,19 @@ struct fi_info *vrb_info_dgram(const struct vrb_device *dev, const struct vrb_po
  */
 void vrb_info_offer_prefix(struct fi_info *info, const struct fi_info *hints);
 /*
- * Settles a datagram info: source addresses are reported only if the hints ask for them, because
- * that costs time in each insertion and receive; and the AV gets its type.
+ * Completes a datagram info: source addresses are reported only if the hints request them, because
+ * that slows down each insertion and receive; an AV of unspecified type becomes a table.
  */
 void vrb_info_settle_dgram(struct fi_info *info, const struct fi_info *hints);
 /* Returns the name that represents a port in info->src_addr; it has no queue pair yet. */
 void vrb_info_name(const struct vrb_port *port, struct vrb_ud_name *name);
 /*
- * Applies the application's modes: removes FI_REMOTE_CQ_DATA for a target of RMA whose receives
- * must not be consumed (FI_RX_CQ_DATA) unless the hints ask for it, and sets the prefix of
- * datagrams.
+ * Applies the application's modes: without FI_RX_CQ_DATA an RMA target has no remote CQ data, which
+ * would consume its receives, unless the hints request cq_data_size. Also offers FI_HMEM and the
+ * prefix of datagrams.
  */
 void vrb_info_offer_mode(struct fi_info *info, const struct fi_info *hints);
-/* If datagrams cannot provide the first missed attribute (or, with NULL, at all), explains why. */
+/* Adds to a miss the reason why datagrams cannot provide the attribute; miss may be NULL. */
 void vrb_info_explain_dgram(const struct fi_info *info, const struct fi_info *hints,
 			    struct ofi_miss *miss);
 /* Adapts the receive queue for a caller that asks for FI_SHARED_CONTEXT. */
@@ -46,8 +46,8 @@ void vrb_info_offer_shared(struct fi_info *info, const struct fi_info *hints,
 /* Offers FI_MULTI_RECV to a caller that asks for it without FI_SHARED_CONTEXT. */
 void vrb_info_offer_multi(struct fi_info *info, const struct fi_info *hints);
 /*
- * Replaces the largest sizes by those that the caller gets: the defaults, or more if the hints ask
- * for more.
+ * Replaces the maximum sizes with those that the caller gets: the defaults, or more if the hints
+ * request more. Queues of FI_EP_MSG are smaller than the default if the hints request less.
  */
 void vrb_info_settle(const struct vrb_params *sizes, struct fi_info *info,
 		     const struct fi_info *hints);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* FI_HMEM, which is offered on request, and only then examined. */
+/* FI_HMEM, which is examined and offered only on request. */
 #include "info.h"
 
 #include <stdio.h>

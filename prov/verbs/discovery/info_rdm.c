@@ -77,8 +77,8 @@ static bool uses_ud(const char *name)
 }
 
 /*
- * Datagrams need one segment and no inline data. Connections send small messages inline, from a
- * header and a buffer.
+ * UD queue pairs need one segment and no inline data. RC queue pairs send small messages inline,
+ * from a header and a buffer.
  */
 static bool connections_fit(const struct vrb_device *dev, const char *name, struct ofi_miss *why)
 {
@@ -99,8 +99,9 @@ static bool connections_fit(const struct vrb_device *dev, const char *name, stru
 }
 
 /*
- * All peers share one receive queue. The connection manager of iWARP establishes a connection
- * before the passive side has sent what the two sides must agree on.
+ * Reliable datagrams need a shared receive queue for all peers. iWARP is excluded, because its
+ * connection manager establishes a connection before the passive side has sent the parameters that
+ * both sides must agree on.
  */
 bool vrb_rdm_fits(const struct vrb_device *dev, const char *name, struct ofi_miss *why)
 {
@@ -165,8 +166,8 @@ struct fi_info *vrb_info_layered(const struct vrb_device *dev, const struct vrb_
 }
 
 /*
- * Orderings that cost waiting are offered only on request; without a request only write-after-read
- * of atomics is ordered.
+ * Offers orderings for which operations have to wait only on request. Without a request,
+ * write-after-read order applies to atomics only.
  */
 static void offer_order(struct fi_info *info, const struct fi_info *hints)
 {
@@ -190,9 +191,9 @@ static bool is_divided(const struct fi_ep_attr *ep)
 }
 
 /*
- * Features that all operations pay for are offered only if the hints ask for them: RMA events from
- * peers, work that completions trigger, sources of messages. Unknown senders are reported by their
- * socket addresses.
+ * Offers features that slow down all operations only if the hints request them: RMA events,
+ * triggered operations, variants of receives, and the addresses of unknown senders
+ * (FI_SOURCE_ERR), which are socket addresses and therefore not offered with FI_ADDR_STR.
  */
 static void offer_costly(struct fi_info *info, const struct fi_info *hints)
 {

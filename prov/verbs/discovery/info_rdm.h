@@ -19,14 +19,14 @@ struct fi_info *vrb_info_layered(const struct vrb_device *dev, const struct vrb_
 				 const char *name);
 
 /*
- * Sets the registration mode. For an application without any registration mode (mr_mode 0) it
- * chooses keys and uses offsets as addresses. If it accepts FI_MR_VIRT_ADDR, ALLOCATED and
- * PROV_KEY, all three are used.
+ * Applies the hints: costly features, FI_HMEM, job keys, progress, and the registration mode. An
+ * application that accepts FI_MR_VIRT_ADDR, ALLOCATED and PROV_KEY gets all three; any other one
+ * chooses keys and uses offsets as addresses.
  */
 void vrb_rdm_offer_mode(struct fi_info *info, const struct fi_info *hints);
 /*
- * If the first missed attribute is the size of keys, explains that the hints ask for keys by size
- * only.
+ * If the missed attribute is auth_key_size, explains that the hints have a size but no key; miss
+ * may be NULL.
  */
 void vrb_rdm_explain_key(const struct fi_info *info, const struct fi_info *hints,
 			 struct ofi_miss *miss);

@@ -19,7 +19,7 @@ struct limit {
 	uint32_t max;
 };
 
-/* The object of a probe. */
+/* The state of a probe. */
 struct probe {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
@@ -32,7 +32,7 @@ static SLIST_HEAD(, limit) limits = SLIST_HEAD_INITIALIZER(limits);
 /* Guards limits, held while probing. */
 static pthread_mutex_t limits_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Returns 0 and what the device grants, which may be less than `want`; or errno. */
+/* Returns 0 with the granted size in *got, which may be less than `want`; or an errno. */
 static int try_qp(const struct probe *probe, uint32_t want, uint32_t *got)
 {
 	struct ibv_qp_init_attr attr = {
@@ -56,9 +56,10 @@ static int try_qp(const struct probe *probe, uint32_t want, uint32_t *got)
 }
 
 /*
- * If a queue pair without inline data could be created, an error means that the size was refused.
- * It may also be caused by a lack of resources, so that result is used but not cached. Some devices
- * refuse nothing but grant less: that is their limit.
+ * Searches for the largest size, unless the device accepts the guess in *max. Once a queue pair
+ * without inline data could be created, an error means that the size was refused. After an error
+ * that may also mean a lack of resources, the result is used but not cached. Some devices refuse
+ * nothing but grant less: that is their limit.
  */
 static int inline_search(struct probe *probe, uint32_t *max)
 {

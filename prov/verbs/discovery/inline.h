@@ -10,8 +10,9 @@
 #include <infiniband/verbs.h>
 
 /*
- * Finds the maximum for queue pairs of this type; probes at most once per device and process. On
- * failure *max holds a guess, or 0. Returns 0, or the errno of the call named in *call.
+ * Finds the maximum for queue pairs of this type and caches it for the process. On entry, *max is a
+ * guess, which becomes the result if the device accepts it, or 0. Returns 0, or the errno of the
+ * call named in *call with *max unchanged.
  */
 int vrb_inline_max(struct ibv_context *ctx, enum ibv_qp_type type, const char **call,
 		   uint32_t *max);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a provider offers of the machine's devices: verbs and efa share everything else. */
+/* The differences between verbs and efa in the devices that they offer; they share the rest. */
 #ifndef VRB_KIND_H
 #define VRB_KIND_H
 
@@ -28,13 +28,13 @@ struct vrb_kind {
 	 */
 	struct fi_info *(*rdm)(const struct vrb_device *dev, const struct vrb_port *port);
 	struct ibv_qp *(*srd)(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, bool reads);
-	/* Returns the longest RDMA read of such a queue pair in bytes, 0: it has packets only. */
+	/* Returns the longest RDMA read of such a queue pair in bytes, or 0 if it has none. */
 	uint32_t (*reads)(struct ibv_context *ctx);
 };
 
 extern const struct vrb_kind vrb_kind;
 
-/* Offers what a kind of devices can do if it matches, and explains the rest: fi_getinfo. */
+/* Implements fi_getinfo for the devices of a kind. */
 int vrb_kind_getinfo(const struct vrb_kind *kind, uint32_t version, const char *node,
 		     const char *service, uint64_t flags, const struct fi_info *hints,
 		     struct fi_info **info);

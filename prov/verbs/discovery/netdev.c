@@ -142,8 +142,9 @@ bool vrb_gid_has_ip(const struct ibv_gid_entry *gid, const struct ifaddrs *all,
 }
 
 /*
- * On RoCE each address has a GID. An interface without that GID only has the index of the port's
- * interface, which is in another network namespace. `gids` is NULL elsewhere.
+ * Returns true if the address does not belong to the RoCE port. On RoCE each address has a GID; an
+ * interface without it only has the same index as the port's interface, which is in another network
+ * namespace. `gids` is NULL for other ports.
  */
 static bool is_foreign(const struct vrb_gid_table *gids, const struct vrb_port *port,
 		       const struct ifaddrs *link, const struct sockaddr *sa)

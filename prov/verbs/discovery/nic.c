@@ -16,7 +16,7 @@ struct nic {
 	struct fi_link_attr link;
 };
 
-/* Returns the i-th of its strings. */
+/* Returns the address of the i-th string, or NULL after the last one. */
 static char **nic_text(struct nic *nic, unsigned i)
 {
 	char **const list[] = {

@@ -265,7 +265,7 @@ int vrb_route(const struct vrb_port_addr *local, const struct sockaddr_storage *
 		ofi_addr_set_port((struct sockaddr *)&src, 0);
 		if (bind(fd, sa(&src), (socklen_t)ofi_addr_size(sa(&src))))
 			err = errno;
-		else /* without permission, only the address decides */
+		else /* without permission, the route depends on the address only */
 			(void)!setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, local->netdev,
 					  (socklen_t)strlen(local->netdev));
 	}
@@ -282,7 +282,7 @@ static bool is_exhausted(int err)
 	return err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS;
 }
 
-/* Returns 0, or an errno that has not been reported yet. */
+/* Returns 0, or an errno that is not logged yet. */
 static int find_route(const struct vrb_port_addr *local, const struct sockaddr_storage *asked,
 		      struct sockaddr_storage *dest, bool *preferred)
 {

@@ -34,8 +34,8 @@ struct vrb_target {
 int vrb_resolve(const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 		struct vrb_target *target, struct ofi_miss *why);
 /*
- * Returns the source address, including the port, that a local address gives to the target. Returns
- * false with *why set if the target has a different source.
+ * Sets *src to the local address with the port that the target requests. Returns false with *why
+ * set if the target requests a different source address.
  */
 bool vrb_resolve_src(const struct vrb_target *target, const struct vrb_port_addr *local,
 		     struct sockaddr_storage *src, struct ofi_miss *why);

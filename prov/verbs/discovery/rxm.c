@@ -14,7 +14,7 @@ struct values {
 	int buffer_size, eager_limit, sar_limit, use_rndv_write, data_auto_progress;
 };
 
-#define HEADER 416 /* room in a buffer that others use for more than the payload */
+#define HEADER 416 /* bytes of a packet for headers, which these parameters do not include */
 static_assert(HEADER == OFI_RDM_WIRE_HEADER_MAX, "the table's numbers are without it");
 
 #define INT(field_, def_, min_, max_, doc_) OFI_PARAM(values, field_, INT, def_, min_, max_, doc_)
@@ -57,7 +57,7 @@ static const struct ofi_param rxm_param_table[] = {
 
 static struct fi_provider rxm = { .name = "ofi_rxm" };
 
-/* Returns true if the layer's parameter is set and the provider's own is not. */
+/* Returns true if the parameter of ofi_rxm is set and the provider's own is not. */
 static bool is_rxm(const char *layers, const char *own)
 {
 	int value;

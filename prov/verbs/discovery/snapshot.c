@@ -8,7 +8,7 @@
 #include "src/ds/clock.h"
 #include "watch.h"
 
-enum { GOOD_MS = 500 }; /* lifetime, because of what a watch does not detect */
+enum { GOOD_MS = 500 }; /* lifetime, because a watch does not detect all changes */
 
 struct shared {
 	struct vrb_snapshot snapshot; /* must be first */

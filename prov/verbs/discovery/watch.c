@@ -79,7 +79,7 @@ static int open_link(void)
 	return -1;
 }
 
-/* Empties the socket. Returns true if there was something, or if that is unknown. */
+/* Empties the socket. Returns true if it had messages, or if that is unknown. */
 static bool link_news(const struct vrb_watch *watch)
 {
 	bool news = false;

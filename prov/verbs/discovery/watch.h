@@ -33,7 +33,7 @@ struct vrb_watch_port {
  * interface, permissions), so a snapshot is valid only for a short time.
  */
 struct vrb_watch {
-	/* A child process shares the descriptors and must not read from them. */
+	/* The process that opened the descriptors; a child shares them and must not read them. */
 	pid_t pid;
 	struct vrb_watch_fd link;    /* rtnetlink: interfaces and addresses */
 	struct vrb_watch_fd devices; /* the directory with one entry per device */
