@@ -31,7 +31,7 @@ static const struct known *device_find(const struct vrb_device *dev)
 	return NULL;
 }
 
-/* Without memory the device is asked again next time. */
+/* When out of memory, the device is queried again next time. */
 static void device_keep(const struct vrb_device *dev, const struct efadv_device_attr *attr)
 {
 	struct known *known = calloc(1, sizeof(*known));

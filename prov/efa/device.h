@@ -16,7 +16,8 @@ int efa_device_query(const struct vrb_device *dev, struct efadv_device_attr *att
 /* Returns true for an Elastic Fabric Adapter. Otherwise *why explains why not. */
 bool efa_device_takes(const struct vrb_device *dev, struct ofi_miss *why);
 /*
- * Returns the longest RDMA read in bytes, or 0: the device reads nothing for peers, or is not to.
+ * Returns the longest RDMA read in bytes, or 0 if the device has none or FI_EFA_USE_DEVICE_RDMA is
+ * off.
  */
 uint32_t efa_device_reads(struct ibv_context *ctx);
 /* Frees what is kept. */

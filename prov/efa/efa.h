@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The provider's identity, its run-time parameters, and what it offers. Everything else, from
- * fi_getinfo to the data path of datagrams, is that of prov/verbs.
+ * The provider's identity, its run-time parameters, and its fi_info. Everything else, from
+ * fi_getinfo to the data path, is that of prov/verbs.
  */
 #ifndef EFA_H
 #define EFA_H
@@ -14,7 +14,7 @@
 extern struct fi_provider efa_prov;
 extern const struct vrb_kind efa_kind;
 
-/* These have the values of the parameters. */
+/* Holds the values of the parameters. */
 extern struct vrb_params efa_params;
 extern const struct ofi_param efa_param_table[];
 extern const size_t efa_param_count;

@@ -51,7 +51,7 @@ static bool efa_set_text(char **text, const char *value)
 	return *text;
 }
 
-/* Changes what an info of any type says of other devices. Returns false when out of memory. */
+/* Adapts an info of any type to the adapter. Returns false when out of memory. */
 static bool efa_set_common(struct fi_info *info, const struct vrb_port *port)
 {
 	info->nic->link_attr->mtu = vrb_ud_mtu(&port->attr);
@@ -61,7 +61,7 @@ static bool efa_set_common(struct fi_info *info, const struct vrb_port *port)
 	       efa_set_text(&info->nic->link_attr->network_type, LINK_NAME);
 }
 
-/* Changes what an info of datagrams says of other devices. Returns false when out of memory. */
+/* Adapts an info of datagrams to the adapter. Returns false when out of memory. */
 static bool efa_set_info(struct fi_info *info, const struct vrb_port *port,
 			 const struct efadv_device_attr *attr)
 {
@@ -93,8 +93,8 @@ static struct fi_info *efa_info_dgram(const struct vrb_device *dev, const struct
 }
 
 /*
- * Reliable datagrams are those of prov/verbs on one SRD queue pair. Contexts of a scalable endpoint
- * would need names that follow from each other, and device memory RDMA.
+ * Reliable datagrams are those of prov/verbs on one SRD queue pair. There are no scalable endpoints,
+ * whose contexts would need consecutive names, and no device memory, which would need RDMA.
  */
 static struct fi_info *efa_info_rdm(const struct vrb_device *dev, const struct vrb_port *port)
 {
@@ -114,7 +114,7 @@ static struct fi_info *efa_info_rdm(const struct vrb_device *dev, const struct v
 	return NULL;
 }
 
-/* Newer adapters take more, but then their queue has half the entries. */
+/* Newer adapters accept more inline data, but then their queue has half the entries. */
 static uint32_t efa_inline_max(struct ibv_context *ctx, uint32_t asked)
 {
 	struct efadv_device_attr attr = { 0 };

@@ -18,7 +18,7 @@ static void efa_prov_cleanup(void)
 }
 
 struct fi_provider efa_prov = {
-	/* Lower than that of another efa, which has run on adapters and replaces this one. */
+	/* Lower than that of any other efa provider: one tested on adapters replaces this one. */
 	.version = FI_VERSION(0, 1),
 	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
 	.name = "efa",
