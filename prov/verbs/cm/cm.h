@@ -3,13 +3,12 @@
  * The connection manager's event channel of a fabric, and the owners that receive its events.
  *
  * Lifetime of an id: one thread at a time reads the channel, the event thread or, while all owners
- * permit that, one that waits in fi_eq_sread. An event that it has read pins its
- * id, because rdma_destroy_id() waits until the event is acknowledged. Events are therefore
- * acknowledged last, and the owner found in id->context may be used until then. An owner that
- * closes
+ * permit that, one that waits in fi_eq_sread. An event that was read pins its id, because
+ * rdma_destroy_id() waits until the event is acknowledged. Events are therefore acknowledged last,
+ * and the owner found in id->context may be used until then. An owner that closes
  *   1. stops handling events (an endpoint enters VRB_CONN_CLOSED, which ignores all events),
  *   2. calls rdma_destroy_id() without holding a lock that an event takes,
- *   3. drops what its events left in the event queue, and frees itself.
+ *   3. drops its unread entries in the event queue, and frees itself.
  * An id changes its owner once, from a connection request to the endpoint that accepts it. The
  * change is not blocked by pinning, so events of requests are handled under cm->lock, which the
  * change takes too.
@@ -32,10 +31,10 @@ struct vrb_req;
 
 struct vrb_owner;
 
-/* What remains to be done after an event is acknowledged. */
+/* The work that remains after an event is acknowledged. */
 struct vrb_cm_left {
 	struct rdma_cm_id *refuse;  /* a request to reject because nobody can answer it, or NULL */
-	struct rdma_cm_id *destroy; /* or NULL */
+	struct rdma_cm_id *destroy; /* an id to destroy, or NULL */
 };
 
 /*
@@ -61,7 +60,7 @@ struct vrb_owner {
 
 struct vrb_cm {
 	struct vrb_fabric *fabric;
-	struct ofi_lock lock;		    /* guards what follows, and id->context */
+	struct ofi_lock lock;		    /* guards channel, reqs, peps, and id->context */
 	struct rdma_event_channel *channel; /* opened on first use */
 	struct ofi_source source;
 	LIST_HEAD(, vrb_req) reqs; /* requests that are neither accepted, rejected nor closed */
@@ -77,7 +76,7 @@ void vrb_cm_fini(struct vrb_cm *cm);
  */
 int vrb_cm_create_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner, bool ud,
 		     struct rdma_cm_id **id);
-/* Also binds it to an address. Logs and returns -FI_EADDRINUSE or the like. */
+/* Creates an id that is bound to an address. Returns 0, or logs and returns -FI_E*. */
 int vrb_cm_bind_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner, bool ud,
 		   const struct sockaddr_storage *ss, struct rdma_cm_id **id);
 /* Returns true if the id reaches that peer through the device; otherwise logs that for `call`. */
@@ -85,7 +84,7 @@ bool vrb_cm_same_device(const char *call, const struct rdma_cm_id *id, struct ib
 			const struct sockaddr_storage *peer);
 /* Returns true if there are unread events. */
 bool vrb_cm_is_behind(struct vrb_cm *cm);
-/* Sets family 0 if there is no address. */
+/* Copies an address. Sets family 0 if sa is NULL or its family is unknown. */
 void vrb_cm_copy_addr(struct sockaddr_storage *ss, const struct sockaddr *sa);
 
 #endif

@@ -104,7 +104,7 @@ static int take_request(struct vrb_ep *ep, const struct fi_info *info)
 	int ret;
 
 	/*
-	 * The state changes before the id is taken over, since the id's next event is for this
+	 * The state changes before the id is taken over, since the id's next event goes to this
 	 * endpoint.
 	 */
 	vrb_fsm_step(ep, VRB_STEP_TAKE, NULL);
@@ -171,7 +171,7 @@ int vrb_conn_init(struct vrb_ep *ep, const struct fi_info *info)
 	if (!info->handle)
 		return new_id(ep, info);
 	/*
-	 * A handle is looked up but never dereferenced: one that was used before no longer exists.
+	 * A handle is looked up but not dereferenced: one that was used before no longer exists.
 	 */
 	pep = vrb_pep_find(&ep->domain->fabric->cm, info->handle);
 	return pep ? take_pep(ep, pep) : take_request(ep, info);
@@ -204,7 +204,7 @@ static int check_call(struct vrb_ep *ep, const char *call, const void *param, si
 	return 0;
 }
 
-/* Connecting enables an endpoint that is not enabled yet, once the state permits the call. */
+/* Enables an endpoint that is not enabled yet, if its state permits the call. */
 static int enable_for(struct vrb_ep *ep, enum vrb_conn_state expected)
 {
 	bool now;
@@ -290,7 +290,7 @@ static int conn_getpeer(struct fid_ep *fid, void *addr, size_t *len)
 	return ofi_name_out(&vrb_prov, "fi_getpeer", ep->info->addr_format, &peer, addr, len);
 }
 
-/* A new id takes the name, so the name can be changed; the old id is destroyed without a lock. */
+/* Binds a new id, because an id can be bound only once; destroys the old one without a lock. */
 static int conn_setname(fid_t fid, void *addr, size_t len)
 {
 	struct vrb_ep *ep = vrb_ep_self(fid);

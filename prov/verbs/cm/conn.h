@@ -26,7 +26,7 @@ enum vrb_conn_state {
 };
 
 struct vrb_conn {
-	/* Guards what follows; never held while waiting for the event thread. */
+	/* Guards the fields below; never held while waiting for the event thread. */
 	struct ofi_lock lock;
 	enum vrb_conn_state state;
 	struct vrb_owner owner;
@@ -36,7 +36,7 @@ struct vrb_conn {
 	bool bound;
 	size_t wire_len; /* private data of fi_connect, kept until the route is resolved */
 	uint8_t wire[VRB_CM_WIRE_MAX];
-	/* Of the request; the negotiated values once settled. */
+	/* Values of the peer's request; the maximum on the active side. */
 	uint8_t responder_resources, initiator_depth;
 	bool shutdown_due; /* was connected; FI_SHUTDOWN has yet to be reported */
 };

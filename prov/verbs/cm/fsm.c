@@ -109,8 +109,8 @@ static int cm_failed(struct vrb_ep *ep, const char *call)
 }
 
 /*
- * The same for a reply: EINVAL means that the connection manager no longer knows the connection
- * because the peer gave it up.
+ * Does the same for a reply, but logs EINVAL at level info: the connection manager no longer knows
+ * the connection, because the peer has given it up.
  */
 static int answer_failed(struct vrb_ep *ep, const char *call)
 {
@@ -259,8 +259,8 @@ static int act_establish(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 }
 
 /*
- * From here on the endpoint may send: the peer's first message can be received, and answered,
- * before FI_CONNECTED is there to read.
+ * Prepares the queue pair. From here on the endpoint may send, because it can receive and answer
+ * the peer's first message before the application reads FI_CONNECTED.
  */
 static int act_prepare(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 {
@@ -285,7 +285,7 @@ static int call_accept(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 	return aborted_or(ret);
 }
 
-/* The peer's last message may be lost, but its data proves that it was sent. */
+/* The peer's last CM message may be lost, but data from the peer proves that it was sent. */
 static int act_notify(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 {
 	(void)arg;
@@ -301,8 +301,9 @@ static int act_down(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 }
 
 /*
- * The queue pair is destroyed next, which is all that an idle endpoint needs. The device reports
- * when it no longer uses a shared receive context, but only after an error.
+ * The queue pair is destroyed next, which is sufficient if the endpoint is idle. With a shared
+ * receive context the queue pair always enters the error state, because only then the device
+ * reports that it no longer uses the context.
  */
 static int act_close(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 {
@@ -318,8 +319,7 @@ static int call_disconnect(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 
 /*
  * Both sides are notified of the end, whichever side started it. The side that calls fi_shutdown is
- * notified at once, because with a peer that hangs it would have to wait for the timeouts of the
- * CM.
+ * notified at once: if the peer hangs, it would otherwise have to wait for the timeouts of the CM.
  */
 static int act_disconnected(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 {
@@ -365,7 +365,7 @@ static int act_fatal(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 	return 0;
 }
 
-/* Called after the end: a device that vanishes flushes nothing, so the library does. */
+/* Called after the end: a device that is gone flushes nothing, so the library does. */
 static int act_lost(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 {
 	if (arg->err == FI_ENODEV)
@@ -390,7 +390,7 @@ static int act_refuse(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 	{                                                         \
 		.act = (action), .call = (function), .next = (to) \
 	}
-/* Calls that make no sense in a state. */
+/* A call that makes no sense in a state. */
 #define REFUSED(err)            \
 	{                       \
 		.refuse = (err) \
@@ -507,7 +507,7 @@ static int step_locked(struct vrb_ep *ep, const struct cell *cell, enum vrb_step
 	return ret;
 }
 
-/* The call failed. An event may have changed the state in the meantime. */
+/* Undoes a step whose call failed, unless an event has changed the state in the meantime. */
 static void take_back(struct vrb_ep *ep, enum vrb_conn_state from, enum vrb_conn_state to,
 		      enum vrb_step step)
 {

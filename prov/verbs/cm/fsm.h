@@ -36,7 +36,7 @@ struct vrb_step_arg {
 	int prov_errno;
 };
 
-/* Performs a step and takes conn.lock. Returns 0 or -FI_E*. */
+/* Performs a step. Takes conn.lock. Returns 0 or -FI_E*. */
 int vrb_fsm_step(struct vrb_ep *ep, enum vrb_step step, const struct vrb_step_arg *arg);
 
 #endif

@@ -26,7 +26,8 @@ static struct vrb_pep *vrb_pep(struct fid *fid)
 }
 
 /*
- * Returns the request's fi_info if it arrived through a device other than the passive endpoint's.
+ * Returns the fi_info for a request that arrived through a device other than the passive
+ * endpoint's.
  */
 static struct fi_info *info_for_device(const struct vrb_pep *pep, const char *device)
 {
@@ -92,7 +93,7 @@ static struct fi_info *request_info(const struct vrb_pep *pep, struct rdma_cm_id
 	return info;
 }
 
-/* For the event thread, which must not take the lock of an object that may be waiting for it. */
+/* Used by the event thread, which does not take pep->lock. */
 static struct ofi_eq *bound_eq(const struct vrb_pep *pep)
 {
 	return __atomic_load_n(&pep->eq, __ATOMIC_ACQUIRE);
@@ -130,8 +131,8 @@ static void other_event(struct vrb_pep *pep, const struct rdma_cm_event *event)
 }
 
 /*
- * Bounds the requests that strangers can queue at an application that does not answer. The backlog
- * does not change anymore.
+ * Limits the requests that peers can queue at an application that does not answer. The backlog is
+ * constant while listening.
  */
 static bool is_crowded(const struct vrb_pep *pep)
 {
@@ -211,7 +212,7 @@ struct rdma_cm_id *vrb_pep_take(struct vrb_pep *pep, struct vrb_owner *owner)
 	return id;
 }
 
-/* A new id takes the name, so the name can be changed; the old id is destroyed without a lock. */
+/* Binds a new id, because an id can be bound only once; destroys the old one without a lock. */
 static int pep_name(struct vrb_pep *pep, const char *call, const struct sockaddr_storage *ss)
 {
 	struct rdma_cm_id *id, *old;

@@ -18,9 +18,9 @@ struct vrb_pep {
 	struct vrb_owner owner;
 	struct ofi_ref own; /* records the process that opened it */
 	struct vrb_fabric *fabric;
-	struct fi_info *info;	       /* attributes it was opened with */
-	struct ofi_lock lock;	       /* guards what follows */
-	struct ofi_eq *eq;	       /* constant once listening */
+	struct fi_info *info;	       /* the attributes that it was opened with */
+	struct ofi_lock lock;	       /* guards id, local, backlog and listening */
+	struct ofi_eq *eq;	       /* set once, before listening; atomic */
 	struct rdma_cm_id *id;	       /* NULL after an endpoint has taken over the address */
 	struct sockaddr_storage local; /* family 0 if not bound */
 	int backlog;

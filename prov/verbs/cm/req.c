@@ -30,7 +30,7 @@ int vrb_req_reject(struct rdma_cm_id *id, const void *data, size_t len)
 	return ret;
 }
 
-/* While an event of the request is being handled, the request stays until its id is destroyed. */
+/* Rejects and frees a request. Destroying the id waits for an event that still uses the request. */
 static int req_refuse(struct vrb_req *req, const void *data, size_t len)
 {
 	int ret = vrb_req_reject(req->id, data, len);

@@ -18,7 +18,7 @@ struct vrb_req {
 	struct ofi_ref own; /* records the process of the listener */
 	struct vrb_cm *cm;
 	struct rdma_cm_id *id;
-	const void *listener; /* whose requests are counted; NULL once it is closed */
+	const void *listener; /* the passive endpoint, for counting; NULL once it is closed */
 	uint8_t responder_resources, initiator_depth; /* values that the peer requested */
 	/* FI_E* if the peer gave up; guarded by cm->lock. */
 	int err;
@@ -33,7 +33,7 @@ struct vrb_req *vrb_req_new(struct vrb_cm *cm, const struct rdma_cm_event *event
  * `most`.
  */
 int vrb_req_count(struct vrb_cm *cm, const void *listener, int most);
-/* Called before the listener is freed, whose address another one may get. */
+/* Called before the listener is freed, because another one may get its address. */
 void vrb_req_orphan(struct vrb_cm *cm, const void *listener);
 /*
  * Passes the id of a handle to a new owner and frees the handle; its former contents are copied to

@@ -23,7 +23,7 @@ static int sidr_failed(const char *call, const struct sockaddr_storage *local)
 	return vrb_errno(err);
 }
 
-/* If a request cannot be answered, its id is destroyed, which rejects the peer. */
+/* Answers a request. The caller then destroys the id, which rejects an unanswered request. */
 static void sidr_answer(struct vrb_sidr_server *server, const struct rdma_cm_event *event)
 {
 	struct rdma_conn_param param = {

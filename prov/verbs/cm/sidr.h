@@ -42,17 +42,17 @@ void vrb_sidr_close(struct vrb_sidr_server *server);
 
 /*
  * Queries every found[i].addr whose errs[i] is 0, and fills found[i].dest or sets errs[i] to
- * -FI_E*, logged for `call`. Returns when all have been answered or have failed; resolve_timeout
- * bounds the time.
+ * -FI_E*, logged for `call`. Returns when all queries are answered or have failed; each takes at
+ * most a multiple of resolve_timeout.
  */
 void vrb_sidr_resolve(struct vrb_av *av, const char *call, struct vrb_av_found *found, int *errs,
 		      size_t count);
-/* Returns true if an endpoint may have the address later, so that the vector keeps it. */
+/* Returns true if an endpoint may open with the address later, so the address vector keeps it. */
 bool vrb_sidr_may_come(const struct vrb_av *av, int err);
 /* Returns the advice that follows an error in the log. */
 const char *vrb_sidr_advice(int err);
 
-/* Starts to query one address without waiting. Returns 0 with a lookup to be ended, or -FI_E*. */
+/* Starts to query one address. Returns 0 with a lookup for vrb_sidr_end(), or -FI_E*. */
 int vrb_sidr_start(struct vrb_av *av, const char *call, const struct sockaddr_storage *to,
 		   struct vrb_sidr_lookup **lookup);
 /* Returns false while the lookup is pending. Otherwise *err is -FI_E*, or 0 with *dest filled. */

@@ -16,7 +16,7 @@
 
 enum {
 	AT_ONCE = 32,
-	/* Timeouts to wait for an answer: the kernel repeats a lost request only after 4 s. */
+	/* Wait for an answer in units of resolve_timeout: the kernel resends only after 4 s. */
 	ANSWER_TIMEOUTS = 5,
 };
 
@@ -27,8 +27,8 @@ struct vrb_sidr_lookup {
 	struct rdma_cm_id *id; /* NULL if nothing is queried */
 	size_t which;	       /* index into all->found[] */
 	uint64_t deadline;
-	bool done; /* atomic; also guarded by all->mutex if set; what follows is valid then */
-	int err;   /* -FI_E* */
+	bool done; /* atomic, set with all->mutex held unless all is NULL; then err is valid */
+	int err;   /* 0 with dest filled, or -FI_E* */
 	struct vrb_dest dest;
 };
 
@@ -55,7 +55,7 @@ static void sidr_lookup_settle(struct vrb_sidr_lookup *lookup, int err)
 	pthread_mutex_unlock(&all->mutex);
 }
 
-/* Checks the route: address handles belong to the device and the port of the address vector. */
+/* Resolves the route, which must use the AV's device and port, like its address handles. */
 static int route_on(const struct vrb_sidr_lookup *lookup, struct rdma_cm_id *id)
 {
 	const struct vrb_av *av = lookup->av;
@@ -75,8 +75,8 @@ static int sidr_lookup_ask(struct rdma_cm_id *id)
 }
 
 /*
- * Endpoints of this library send their name. For any other listener the connection manager's data
- * is used.
+ * Takes the name that endpoints of this library send, or for any other listener the data of the
+ * connection manager.
  */
 static int take_answer(struct vrb_sidr_lookup *lookup, const struct rdma_ud_param *ud)
 {
