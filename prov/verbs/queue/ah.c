@@ -11,7 +11,7 @@
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 
-/* Compares what distinguishes paths: their hop limits are all the same. */
+/* Compares the fields that distinguish paths; all hop limits are equal. */
 static int ah_compare(const void *a, const void *b)
 {
 	const struct ibv_ah_attr *x = &((const struct vrb_ah *)a)->attr;

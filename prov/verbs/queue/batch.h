@@ -38,8 +38,8 @@ ssize_t vrb_batch_ring(struct vrb_ep *ep, uint32_t mine);
 void vrb_batch_flush(struct vrb_ep *ep);
 
 /*
- * Returns true if another one fits after n and nothing else requires the slow path, so it can
- * simply be added to the batch, if there is one.
+ * Returns true if one more work request fits and nothing requires the slow path; n is the value of
+ * sq->special, which is then the number of held work requests.
  */
 static inline bool vrb_batch_open(const struct vrb_wq *sq, uint32_t n)
 {
@@ -47,7 +47,7 @@ static inline bool vrb_batch_open(const struct vrb_wq *sq, uint32_t n)
 	       ofi_likely(sq->head->next != __atomic_load_n(&sq->tail, __ATOMIC_ACQUIRE));
 }
 
-/* Counts one more than n held work requests and informs the CQ. */
+/* Counts a work request held after n others. The CQ counts queues that hold any. */
 static inline void vrb_batch_count(struct vrb_wq *sq, uint32_t n)
 {
 	__atomic_add_fetch(&sq->special, 1, __ATOMIC_RELAXED);
@@ -56,7 +56,7 @@ static inline void vrb_batch_count(struct vrb_wq *sq, uint32_t n)
 		__atomic_add_fetch(&sq->cq->special, VRB_CQ_HELD, __ATOMIC_RELAXED);
 }
 
-/* Publishes the slots behind n that are held. The queue stops at its head, see vrb_wq_guard(). */
+/* Publishes the slot of a work request held after n others, and keeps posts on the slow path. */
 static inline void vrb_batch_publish(struct vrb_wq *sq, uint32_t n, void *context, uint64_t flags,
 				     size_t len)
 {

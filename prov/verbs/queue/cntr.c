@@ -160,7 +160,7 @@ static int watch_late(struct vrb_ep *ep, struct ofi_cntr *cntr, uint64_t flags)
 	return ret;
 }
 
-/* The posting side comes first: what it posts unsignaled would be counted late. */
+/* The posting side comes first, because unsignaled operations would be counted late. */
 static int count_sends(struct vrb_ep *ep)
 {
 	if (ep->lock_posts)
@@ -179,8 +179,8 @@ static int count_receives(struct vrb_ep *ep)
 }
 
 /*
- * Polling threads use the counter with the queue's lock held; for shared receives also with the
- * domain's.
+ * Sets the counter with both locks: polling threads use it with the CQ's lock held, and for shared
+ * receives also with domain->lock.
  */
 static void set_late(struct vrb_ep *ep, struct ofi_cntr *cntr, int kind)
 {

@@ -26,7 +26,7 @@ int vrb_cntr_enable(struct vrb_ep *ep);
  * Returns 0 or -FI_E*.
  */
 int vrb_cntr_watch_work(struct vrb_ep *ep, struct ofi_cntr *cntr, bool recv);
-/* Releases the counters. The queues are detached; the completion queues are not released yet. */
+/* Releases the counters. Call with the work queues detached, before the CQs are released. */
 void vrb_cntr_unbind(struct vrb_ep *ep);
 
 /* Returns true if there are counters for transmits. */

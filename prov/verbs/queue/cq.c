@@ -59,8 +59,8 @@ static void silence_all(struct vrb_wq *wq)
 }
 
 /*
- * Makes the remaining completions silent. Without counters in an ordered queue, these are the slots
- * after the tail.
+ * Makes the remaining completions silent. Without counters, and unless the queue is shared, these
+ * are those of the slots from tail to head.
  */
 static void wq_silence(const struct vrb_cq *cq, struct vrb_wq *wq)
 {

@@ -45,13 +45,14 @@ struct vrb_cq {
 		struct fid_cq fid;
 		struct ofi_cq base;
 	};
-	struct ofi_lock lock; /* guards polling: what follows up to the next comment */
+	struct ofi_lock lock; /* guards polling: the fields up to `detail`, unless noted */
 	bool locked;	      /* the domain's threading model requires the lock; constant */
 	uint32_t bunch;	      /* number of completions polled at once; constant */
-	uint32_t special;     /* VRB_CQ_*: what a read must handle besides polling; atomic */
+	uint32_t special;     /* VRB_CQ_*: a read has more to do than polling; atomic */
 	struct ibv_cq *ibv;
 	/*
-	 * wc[first..first+kept) was polled but not yet returned: an error, or what came after one.
+	 * wc[first..first+kept) was polled but not yet returned, such as an error and the
+	 * completions after it.
 	 */
 	uint32_t first, kept;
 	struct ibv_wc wc[VRB_CQ_BUNCH_MAX];
@@ -63,9 +64,9 @@ struct vrb_cq {
 	LIST_HEAD(, vrb_share) shares, closed_shares; /* the same for shared receive queues */
 	struct vrb_wc_detail detail;		      /* err_data of the last error read */
 
-	/* Credits, guarded by domain->lock. */
+	/* Entries, guarded by domain->lock. */
 	uint32_t capacity, reserved;
-	bool shared; /* everything is reserved, the rest is in the pool */
+	bool shared; /* all entries are reserved, or in the pool */
 	int pool;    /* entries for queues that could not reserve their own; atomic */
 
 	/* Set at open. */
@@ -144,16 +145,16 @@ void vrb_cq_failed(const struct ibv_wc *wc);
 /* Retires a silent success. Returns false if the application must read the completion. */
 bool vrb_cq_retire_silent(const struct ibv_wc *wc);
 /*
- * Drops what closed endpoints have left in the device's queue, up to the first unread completion,
- * since nobody may read the CQ for a long time.
+ * Drops completions of closed endpoints from the device's queue, up to the first unread one of an
+ * open endpoint, because the application may not read the CQ for a long time.
  */
 void vrb_cq_purge(struct vrb_cq *cq);
 /*
- * Frees the queues of closed endpoints after the device was seen to have none of their completions
- * and none are kept.
+ * Frees the queues of closed endpoints. Called when the device was seen empty and no completions
+ * are kept.
  */
 void vrb_cq_reap(struct vrb_cq *cq);
-/* Posts the batches left by FI_MORE: a thread that polls does not add to them now. */
+/* Posts the batches held back by FI_MORE, because the application may wait for their completion. */
 void vrb_cq_ring_held(struct vrb_cq *cq);
 
 /* Counters (cq_count.c); the caller holds the lock. */
@@ -162,7 +163,7 @@ int vrb_cq_count_open(struct vrb_cq *cq);
 /*
  * Counts everything available and requests another event, because other threads sleep on the same
  * channel. Called with the lock held after the channel's events were read. Returns 0 if there was
- * nothing.
+ * nothing, -FI_EAGAIN if there was, or another error.
  */
 int vrb_cq_arm_counted(struct vrb_cq *cq);
 void vrb_cq_count_close(struct vrb_cq *cq);
@@ -178,8 +179,8 @@ int vrb_cq_fetch(struct vrb_cq *cq);
 /* Moves up to `want` stored completions into cq->wc. Returns their number. */
 int vrb_cq_take_stored(struct vrb_cq *cq, int want);
 /*
- * Starts counting on a queue in use; what is outstanding is counted as it completes. Called without
- * the lock. Returns 0 or -FI_E*.
+ * Starts counting on a queue in use; outstanding operations are counted as they complete. Called
+ * without the lock. Returns 0 or -FI_E*.
  */
 int vrb_cq_count_late(struct vrb_cq *cq, struct vrb_wq *wq, struct ofi_cntr *const *cntrs);
 /*
@@ -210,7 +211,7 @@ static inline void vrb_cq_set_special(struct vrb_cq *cq, uint32_t bits, bool on)
 		__atomic_and_fetch(&cq->special, ~bits, __ATOMIC_RELEASE);
 }
 
-/* Returns kept completions, which come first. Nothing is kept afterward. */
+/* Returns the number of kept completions, which come first. Nothing is kept afterward. */
 static inline int vrb_cq_take_kept(struct vrb_cq *cq)
 {
 	int n = (int)cq->kept;
@@ -221,8 +222,8 @@ static inline int vrb_cq_take_kept(struct vrb_cq *cq)
 }
 
 /*
- * Returns true for a failure that is not reported: of a closed queue, or of a part of a flushed
- * buffer that is not its last.
+ * Returns true for a failure that is not reported: of a closed queue, or of a flushed part of an
+ * FI_MULTI_RECV buffer other than the last one.
  */
 static inline bool vrb_cq_drops(const struct ibv_wc *wc)
 {

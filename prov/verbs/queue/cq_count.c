@@ -76,8 +76,8 @@ static void count_slot(struct vrb_wq *wq, bool good)
 }
 
 /*
- * A shared receive is counted for the endpoint that took it; its counter exists while the endpoint
- * is listed.
+ * Counts a shared receive for the endpoint that took it. The counter exists while the endpoint is
+ * in domain->eps.
  */
 static void count_shared(struct vrb_domain *domain, const struct ibv_wc *wc)
 {
@@ -291,7 +291,7 @@ int vrb_cq_count_open(struct vrb_cq *cq)
 	return ret;
 }
 
-/* Starts after the completions that have been polled already and wait for a reader. */
+/* Returns the slot after those whose completions were polled already and wait for a reader. */
 static struct vrb_slot *first_to_count(const struct vrb_cq *cq, const struct vrb_wq *wq)
 {
 	struct vrb_slot *first = wq->tail;

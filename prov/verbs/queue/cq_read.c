@@ -101,8 +101,8 @@ OFI_INLINE uint64_t arrived(const struct ibv_wc *wc, uint64_t flags, uint64_t *d
 }
 
 /*
- * Retires a completion. Returns the number of entries written, 0 or 1. `slow` tells whether the CQ
- * is traced or has datagrams, which each read knows from the start.
+ * Retires a completion. Returns the number of entries written, 0 or 1. `slow` is true if the CQ is
+ * traced or has datagrams.
  */
 OFI_INLINE size_t take_one(enum fi_cq_format format, union entries out, struct vrb_cq *cq,
 			   struct ibv_wc *wc, bool slow)
@@ -151,7 +151,7 @@ OFI_INLINE ssize_t written(enum fi_cq_format format, const struct vrb_cq *cq, un
 
 /*
  * Returns the polled completions, wc[first..first+n), and polls for more while there is room. An
- * error, and what came after it, is kept for later reads.
+ * error and the completions after it are kept for later reads.
  */
 OFI_INLINE ssize_t read_on(enum fi_cq_format format, struct vrb_cq *cq, int n, bool slow)
 {
@@ -307,8 +307,7 @@ static ssize_t read_sources(struct vrb_cq *cq, void *buf, size_t count, fi_addr_
 }
 
 /*
- * Slow path: something is kept, lost or closed, or the CQ is traced or has datagrams. Releases the
- * lock.
+ * Slow path: cq->special is not 0, or the lock was contended. Releases the lock.
  */
 static OFI_OUTLINE ssize_t read_special(struct vrb_cq *cq, void *buf, size_t count)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Room in completion queues: entries for everything that the queues can have outstanding, reserved
- * or from a pool.
+ * Room in completion queues: each outstanding work request of the queues has an entry, reserved or
+ * from a pool.
  */
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
@@ -20,7 +20,7 @@ static bool grow(struct vrb_cq *cq, uint64_t entries)
 	return true;
 }
 
-/* Turns the remaining entries, at least the last quarter of a CQ, into the pool. */
+/* Moves the entries that are not reserved to the pool, usually the last quarter of the CQ. */
 static void make_pool(struct vrb_cq *cq)
 {
 	__atomic_add_fetch(&cq->pool, (int)(cq->capacity - cq->reserved), __ATOMIC_RELEASE);
@@ -73,7 +73,7 @@ int vrb_cq_admit(struct vrb_cq *cq, struct vrb_wq *wq)
 	return ret;
 }
 
-/* Takes all of them at once, from the last quarter or from the pool. */
+/* Takes `size` entries at once, from the last quarter or from the pool. */
 static bool take_rest(struct vrb_cq *cq, uint32_t size)
 {
 	if (!cq->shared) {

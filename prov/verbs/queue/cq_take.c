@@ -27,8 +27,8 @@ static bool is_lost(const struct ibv_wc *wc)
 }
 
 /*
- * An Elastic Fabric Adapter completes what a queue pair still has as that is destroyed. For each of
- * these completions, which it drops, libefa returns an error.
+ * When a queue pair is destroyed, an Elastic Fabric Adapter completes its outstanding work
+ * requests. libefa drops these completions, but returns an error for each of them.
  */
 static int poll_device(const struct vrb_cq *cq, struct ibv_wc *wc, int want)
 {
@@ -100,7 +100,7 @@ void vrb_cq_ring_held(struct vrb_cq *cq)
 			vrb_batch_flush(wq->ep);
 }
 
-/* Used when nothing is kept: polls the device, or completes on its behalf. */
+/* Used when nothing is kept: polls the device, or completes work requests on its behalf. */
 static inline int take_fresh(struct vrb_cq *cq, int want)
 {
 	int n;
@@ -147,7 +147,7 @@ static int take_saved(struct vrb_cq *cq, int want)
 	return n ? n : take_fresh(cq, want);
 }
 
-/* Takes whatever comes next. */
+/* Takes the next completions from the source that comes first. */
 static int take_next(struct vrb_cq *cq, int want)
 {
 	if (vrb_cq_counts(cq))
@@ -243,9 +243,9 @@ void vrb_cq_reclaim(struct vrb_cq *cq)
 	vrb_cq_unlock(cq);
 }
 
-/* Reading the errors at which reads of a completion queue stop. */
+/* Errors, at which reads of a completion queue stop. */
 
-/* Returns the error at which a read stopped, or NULL. Drops what closed endpoints have left. */
+/* Returns the error at which a read stopped, or NULL. Drops failures that are not reported. */
 static const struct ibv_wc *kept_error(struct vrb_cq *cq)
 {
 	const struct ibv_wc *wc;

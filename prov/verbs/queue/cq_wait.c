@@ -58,7 +58,7 @@ static bool drain_channel(struct vrb_cq *cq)
 	return some;
 }
 
-/* Returns true if there is something to read, which is then kept for the next read. */
+/* Returns true if there is a completion to read, which is then kept for the next read. */
 static bool cq_has_entry(struct vrb_cq *cq)
 {
 	int n = cq->kept ? 0 : vrb_cq_poll(cq, 1);
@@ -68,7 +68,7 @@ static bool cq_has_entry(struct vrb_cq *cq)
 	return cq->kept;
 }
 
-/* The CQ is empty, or has counters to update. */
+/* Requests an event. Called if the CQ is empty, or has counters to update. */
 static int cq_wait_arm(struct vrb_cq *cq)
 {
 	int ret;
@@ -134,7 +134,7 @@ static void source_progress(void *object)
 }
 
 /*
- * Requests an event before the last check, so whatever comes after it makes the descriptor
+ * Requests an event before the last check, so a completion after the check makes the descriptor
  * readable.
  */
 static int source_arm(void *object)

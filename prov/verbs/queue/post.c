@@ -101,9 +101,8 @@ static void batch_add(struct vrb_ep *ep, const struct ibv_send_wr *wr)
 }
 
 /*
- * The first n rejected work requests were accepted from the application: they go through the queue
- * pair again, in the error state, so that they complete in order. If even that fails, the device is
- * gone.
+ * Completes n rejected work requests, which earlier calls have accepted: posts them again in the
+ * error state, so that they are flushed in order. If even that fails, the device is gone.
  */
 static void batch_give_up(struct vrb_ep *ep, const struct ibv_send_wr *refused, uint32_t n)
 {

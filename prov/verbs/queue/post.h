@@ -50,9 +50,9 @@ ssize_t vrb_sq_hold(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context, ui
 		    size_t len, bool locked);
 ssize_t vrb_rq_post_slow(struct vrb_wq *rq, struct ibv_recv_wr *wr, void *context, uint64_t flags,
 			 size_t len);
-/* Takes credits for count slots that are taken next. Returns 0 or the reason why not. */
+/* Takes credits for count slots that are taken next. Returns 0 or -FI_E*. */
 ssize_t vrb_wq_reserve(struct vrb_wq *wq, uint32_t count);
-/* Handles a post that failed with errno err: returns the slot. */
+/* Handles a post that failed with errno err: gives its slot back. Returns -FI_E*. */
 ssize_t vrb_wq_post_failed(struct vrb_wq *wq, int err);
 
 OFI_INLINE bool vrb_wq_usual(const struct vrb_wq *wq)

@@ -56,7 +56,7 @@ static int to_init(struct vrb_ep *ep)
 }
 
 /*
- * Starts a UD queue pair. If it comes from an error, its work requests are discarded: nothing may
+ * Starts a UD queue pair. After an error it is reset, which discards its work requests, so none may
  * be outstanding.
  */
 int vrb_qp_start_ud(struct vrb_dgram *ep, const char *call)
@@ -114,8 +114,8 @@ struct ibv_qp *vrb_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 }
 
 /*
- * Devices share a work queue's memory between entries, segments and inline data, so each of them
- * may be within its limit and all of them too much.
+ * Logs the requested sizes. Entries, segments and inline data share the memory of a work queue, so
+ * their combination may be too large although each is within its limit.
  */
 static int create_failed(struct vrb_ep *ep, const struct ibv_qp_cap *cap)
 {
@@ -196,8 +196,8 @@ void vrb_qp_settle(const struct vrb_domain *domain, const struct fi_info *info,
 }
 
 /*
- * Handles a connection that the connection manager no longer knows because the peer has given it
- * up, which any peer can do.
+ * Logs the failure and returns -FI_E*. EINVAL means that the connection manager no longer knows the
+ * connection because the peer has given it up. Any peer can cause that, so it is not a warning.
  */
 static int init_failed(const struct vrb_ep *ep, const char *name, int err)
 {

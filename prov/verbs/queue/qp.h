@@ -15,7 +15,7 @@ struct vrb_ep;
 
 /*
  * Like ibv_create_qp(), but returns NULL with EOPNOTSUPP if the device grants less inline data than
- * asked for: what is posted inline would be lost.
+ * requested, because posts of more inline data would fail.
  */
 struct ibv_qp *vrb_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 /* Creates a queue pair in INIT, so that receives can be posted; one for datagrams in RTS. */
@@ -30,8 +30,9 @@ int vrb_qp_connect(struct vrb_ep *ep, struct rdma_cm_id *id);
 int vrb_qp_start_ud(struct vrb_dgram *ep, const char *call);
 /*
  * Corrects the attributes chosen by the connection manager: it leaves min_rnr_timer at 0, which
- * means 655 ms; the timeout parameter overrides its timeout; a peer may request more than this
- * device supports; and the traffic class is that of the endpoint opened with `info`.
+ * means 655 ms; parameters override its timeout and retry counts; a peer may request more RDMA
+ * reads than this device supports; and the traffic class is that of the endpoint opened with
+ * `info`.
  */
 void vrb_qp_settle(const struct vrb_domain *domain, const struct fi_info *info,
 		   struct ibv_qp_attr *attr, int mask);

@@ -93,7 +93,7 @@ void vrb_srq_reap(struct vrb_cq *cq)
 	}
 }
 
-/* The values are read one after the other, so more slots may appear retired than taken. */
+/* The counts are read one after the other, so more slots may appear retired than taken. */
 uint32_t vrb_srq_left(const struct vrb_srq *srq)
 {
 	uint32_t taken = __atomic_load_n(&srq->taken, __ATOMIC_ACQUIRE);

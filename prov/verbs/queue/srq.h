@@ -31,7 +31,7 @@ struct vrb_srq {
 	struct vrb_slot *returned __attribute__((aligned(VRB_CACHELINE))); /* atomic */
 	/* Total so far; atomic. */
 	uint32_t retired;
-	int refs; /* references of its owner and the shares; atomic */
+	int refs; /* one of the owner and one of each share; atomic */
 	struct vrb_domain *domain;
 	LIST_HEAD(, vrb_share) shares; /* guarded by domain->share_lock */
 };
@@ -52,8 +52,8 @@ struct vrb_srq *vrb_srq_new(struct vrb_domain *domain, uint32_t size);
  */
 void vrb_srq_close(struct vrb_srq *srq);
 /*
- * Reserves room in the CQ for everything that can be outstanding; done once per CQ, until either
- * closes. `count` requests counting for counters. Returns 0 or -FI_E*.
+ * Reserves room in the CQ for all receives that can be outstanding, once per CQ, until either
+ * closes. With `count` the CQ updates counters. Returns 0 or -FI_E*.
  */
 int vrb_srq_attach(struct vrb_srq *srq, struct vrb_cq *cq, bool count);
 /* Called when the CQ closes: retires its completions of shared queues. */
@@ -72,7 +72,7 @@ uint32_t vrb_srq_left(const struct vrb_srq *srq);
 struct vrb_slot *vrb_srq_refill(struct vrb_srq *srq);
 /* Returns the error that explains why there is no free slot. */
 ssize_t vrb_srq_blocked(const struct vrb_srq *srq);
-/* Handles a post that failed with errno err: returns the slot. */
+/* Handles a post that failed with errno err: gives its slot back. Returns -FI_E*. */
 ssize_t vrb_srq_post_failed(struct vrb_srq *srq, struct vrb_slot *slot, int err);
 
 /* Slots are pushed one by one but only taken all at once, so there is no ABA problem. */

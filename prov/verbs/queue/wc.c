@@ -16,7 +16,7 @@ static const struct vrb_slot *slot_of(const struct ibv_wc *wc)
 	return (const struct vrb_slot *)(uintptr_t)wc->wr_id;
 }
 
-/* Some devices report that the queue pair cannot do it for datagrams. */
+/* If a datagram is longer than its receive, some devices report IBV_WC_LOC_QP_OP_ERR. */
 static int error_of(const struct ibv_wc *wc, const struct vrb_slot *slot)
 {
 	if (slot->wq->dgram && wc->status == IBV_WC_LOC_QP_OP_ERR)
@@ -84,7 +84,7 @@ static const char *operation_text(uint64_t flags)
 	return flags & FI_READ ? "RMA read" : "RMA write";
 }
 
-/* Returns what the status usually means for the author of the program. */
+/* Returns the usual cause of the status in the application's terms. */
 static const char *status_text(int status, uint64_t flags)
 {
 	if (status == IBV_WC_LOC_QP_OP_ERR && flags & FI_RECV)

@@ -7,7 +7,7 @@
 #include <infiniband/verbs.h>
 #include <rdma/fi_eq.h>
 
-/* fi_cq_err_entry.err_data: what fi_cq_strerror needs to describe the operation. */
+/* fi_cq_err_entry.err_data: the description of the operation for fi_cq_strerror. */
 struct vrb_wc_detail {
 	uint32_t size; /* size of this structure, so that a reader can recognize it */
 	uint32_t vendor_err;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Work queue rings: creation, and the rare operations. */
+/* Work queue rings: creation, and the operations of the slow path. */
 #include <stdlib.h>
 #include "cq.h"
 #include "prov/verbs/provider/stats.h"
 #include "srq.h"
 #include "wq.h"
 
-/* The rest of a slot is written when it is posted. */
 /*
- * One slot in each half of the queue requests a completion, so a full queue has always requested
- * one.
+ * Sets the constant fields of the slots; the others are written when a slot is posted. One slot in
+ * each half of the queue requests a completion, so a full queue has always requested one.
  */
 static void link_slots(struct vrb_wq *wq)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A work queue's ring of slots, which hold what the library needs to remember of each work request
- * until it completes. Queue pairs retire in order, so the completion of a slot retires all slots
- * before it, and unsignaled work requests need no list. The address of a slot is its wr_id.
+ * A work queue's ring of slots, which describe each work request until it completes. Queue pairs
+ * complete work requests in order, so the completion of a slot retires all slots before it, and
+ * unsignaled work requests need no list. The address of a slot is its wr_id.
  *
  * The ring has one slot more than the queue; head == tail means empty. The posting side moves head
  * up to stop, which it computes from an earlier value of the polling side's tail. Whenever a post
@@ -37,13 +37,13 @@
 #define VRB_WORK (1ULL << 61)
 /* In vrb_slot.flags, in unordered queues: complete, but behind a slot that is not. */
 #define VRB_RETIRED (1ULL << 59)
-/* Flags that the application does not see. */
+/* The flags of the library's own work requests, which are neither reported nor counted. */
 #define VRB_SLOT_OWN (VRB_SILENT | VRB_UNCOUNTED | VRB_WORK)
 
 /* The kinds of operations that counters count. */
 enum { VRB_COUNT_SEND, VRB_COUNT_RECV, VRB_COUNT_READ, VRB_COUNT_WRITE, VRB_COUNTS };
 
-#define VRB_FLAGS (VRB_SLOT_OWN | VRB_MULTI) /* all internal flags */
+#define VRB_FLAGS (VRB_SLOT_OWN | VRB_MULTI) /* internal flags of a slot that is not retired */
 struct ofi_cntr;
 struct vrb_ep;
 struct vrb_cq;
@@ -75,14 +75,14 @@ struct vrb_wq {
 	struct ofi_lock lock;
 	uint32_t special;      /* atomic */
 	struct vrb_slot *head; /* next slot to use; published before the post, for the poller */
-	struct vrb_slot *stop; /* first slot not to be used without a closer look; atomic */
+	struct vrb_slot *stop; /* first slot whose use takes the slow path; atomic */
 	struct ibv_qp *qp;
 	union { /* templates: next, sg_list and similar fields are set once */
 		struct ibv_send_wr send;
 		struct ibv_recv_wr recv;
 	};
 	struct ibv_sge sge;
-	union { /* where a failed post stores how far it came */
+	union { /* set by a failed post to the work request that was not posted */
 		struct ibv_send_wr *bad_send;
 		struct ibv_recv_wr *bad_recv;
 	};
@@ -115,7 +115,8 @@ struct vrb_wq {
 struct vrb_wq *vrb_wq_new(struct vrb_ep *ep, uint32_t size);
 void vrb_wq_free(struct vrb_wq *wq);
 /*
- * The device completes nothing more for the queue: its CQ reports what is outstanding as flushed.
+ * Called when the device completes nothing more for the queue: its CQ reports the outstanding work
+ * requests as flushed.
  */
 void vrb_wq_lose(struct vrb_wq *wq);
 /* Makes a new queue unordered: each work request has a completion, and nothing is counted. */
