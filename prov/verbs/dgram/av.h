@@ -5,8 +5,8 @@
  *
  * If fi_av_remove is called while another thread sends to the address, the datagram may be sent,
  * may fail, or may go to an address inserted meanwhile. Address handles are shared per path (GID,
- * LID, service level), created on first use, and kept as long as the address vector, so none is
- * ever freed while a sender uses it.
+ * LID, service level, traffic class), created on first use, and kept as long as the address vector,
+ * or the domain with Elastic Fabric Adapters, so none is freed while a sender uses it.
  */
 #ifndef VRB_AV_H
 #define VRB_AV_H

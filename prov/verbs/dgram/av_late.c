@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Addresses whose queue pair is queried when they are sent to. */
+/* Addresses whose queue pair is queried when datagrams are sent to them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 enum {
 	LATE_MAX = 256, /* addresses that are queried at once */
 	PAUSE = 50,	/* milliseconds between two queries */
-	PATIENCE = 5,	/* resolve timeouts during which a send returns -FI_EAGAIN */
+	PATIENCE = 5,	/* time during which sends return -FI_EAGAIN, in resolve_timeout */
 };
 
 struct vrb_late_addr {
@@ -24,7 +24,7 @@ struct vrb_late_addr {
 	struct sockaddr_in6 to; /* of either family; tells whether the address is still the same */
 	struct vrb_sidr_lookup *lookup; /* pending, or NULL */
 	uint64_t again;			/* ms: the earliest time of the next query */
-	uint64_t until, used;		/* ms: the end of the patience, the last send */
+	uint64_t until, used;		/* ms: when -FI_EAGAIN ends; the last send */
 	int err;			/* of the last query, -FI_E* */
 	bool told;
 };
@@ -61,7 +61,7 @@ void vrb_late_fini(struct vrb_late *late)
 		late_free(late, LIST_FIRST(&late->addrs));
 }
 
-/* Forgets addresses without sends for long and, if the list is full, those past their patience. */
+/* Frees the records of addresses without recent sends; in a full list all that fail by now. */
 static void late_sweep(struct vrb_late *late, uint64_t now)
 {
 	struct vrb_late_addr *one, *next;

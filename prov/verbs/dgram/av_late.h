@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * IP addresses that no endpoint had when they were inserted: sends query them again. A send
- * returns -FI_EAGAIN for a time that resolve_timeout bounds, then the reason; the sends after that
- * still query, so that one of them finds an endpoint that comes late.
+ * IP addresses that no endpoint had when they were inserted: sends query them again. Sends return
+ * -FI_EAGAIN for a multiple of resolve_timeout, and then the reason of the failure; they still
+ * query, so that one of them finds an endpoint that opens later.
  */
 #ifndef VRB_AV_LATE_H
 #define VRB_AV_LATE_H

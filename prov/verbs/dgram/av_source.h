@@ -33,7 +33,7 @@ void vrb_sources_remove(struct vrb_sources *sources, const struct ofi_table *tab
 /* Returns OFI_TABLE_NONE if there is no such entry. Of equal entries it may return any. */
 size_t vrb_sources_find(const struct vrb_sources *sources, const struct ofi_table *table,
 			const union ibv_gid *gid, uint32_t qpn);
-/* Sets the fields of an entry that readers compare. */
+/* Sets all fields of an entry but ah; the ones that readers compare are stored atomically. */
 void vrb_dest_set(struct vrb_dest *entry, const struct vrb_dest *from);
 
 #endif

@@ -39,7 +39,7 @@ static void batch_free(struct batch *batch)
 	free(batch->errs);
 }
 
-/* Queries all addresses and inserts them. If the AV's format is names, the answers are inserted. */
+/* Queries all addresses and inserts them, as names if that is the AV's format. */
 static int batch_insert(struct vrb_av *av, const char *call, struct batch *batch,
 			fi_addr_t *fi_addr, uint64_t flags, void *context)
 {

@@ -109,8 +109,8 @@ void vrb_dgram_fini(struct vrb_dgram *ep)
 }
 
 /*
- * The segments of a receive are those of the endpoint, which its receive queue points to: an alias
- * has its own copy and does not use the template.
+ * The template of the receive queue points to the segments of the endpoint. An alias has its own
+ * copy of the segments and does not use the template.
  */
 void vrb_dgram_mirror(struct vrb_dgram *alias, const struct vrb_dgram *self)
 {
@@ -378,7 +378,7 @@ static int check_name(struct vrb_dgram *ep, const struct fi_info *info)
 	return 0;
 }
 
-/* Applies an address that was set to replace the source address of the fi_info. */
+/* Replaces the source address of the fi_info. */
 static int take_name(struct vrb_dgram *ep, const struct sockaddr_storage *ss)
 {
 	struct fi_info *info = ep->ep.info, wanted = *info;

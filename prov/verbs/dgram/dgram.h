@@ -79,13 +79,13 @@ int vrb_dgram_bind(struct vrb_dgram *ep, struct vrb_av *av, uint64_t flags);
  */
 int vrb_dgram_start(struct vrb_dgram *ep);
 void vrb_dgram_stop(struct vrb_dgram *ep);
-/* Copies what posting through an alias needs, except the flags. */
+/* Copies the fields that posting through an alias needs, except the flags. */
 void vrb_dgram_mirror(struct vrb_dgram *alias, const struct vrb_dgram *self);
 /* Called when the operation flags have changed or the endpoint is enabled. */
 void vrb_dgram_set_modes(struct vrb_dgram *ep);
 /*
- * Posts a datagram to nobody behind everything that was sent: when it completes, all of that is on
- * the wire.
+ * Posts a datagram that is dropped by its receiver: when it completes, all earlier sends are on the
+ * wire. Returns false on failure.
  */
 bool vrb_dgram_post_marker(struct vrb_dgram *ep);
 
@@ -96,8 +96,8 @@ bool vrb_dgram_post_marker(struct vrb_dgram *ep);
  */
 void vrb_dgram_failed(struct vrb_dgram *ep);
 /*
- * Called when posting finds the endpoint shut. Returns true if it can go on because everything
- * outstanding has completed.
+ * Called when posting finds the endpoint shut. Restarts the queue pair if everything outstanding
+ * has completed. Returns true if posting can go on.
  */
 bool vrb_dgram_mend(struct vrb_dgram *ep);
 
@@ -107,8 +107,8 @@ static inline bool vrb_dgram_is_broken(const struct vrb_dgram *ep)
 }
 
 /*
- * Called when a receive has completed and its slot is not yet retired. Subtracts the bytes that are
- * not the application's, and stores the sender in *src if src is not NULL.
+ * Called when a receive has completed and its slot is not yet retired. Subtracts the length of the
+ * header unless it is the application's prefix, and stores the sender in *src unless src is NULL.
  */
 void vrb_dgram_arrived(struct ibv_wc *wc, fi_addr_t *src);
 

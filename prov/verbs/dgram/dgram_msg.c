@@ -39,8 +39,8 @@ OFI_INLINE void set_dest(struct ibv_send_wr *wr, const struct vrb_dest *dest)
 }
 
 /*
- * The same if the endpoint is not enabled or has no fast path. Returns NULL with errno set on
- * failure.
+ * Returns the destination if the endpoint has no fast path, or NULL with errno set on failure, for
+ * example if the endpoint is not enabled.
  */
 static OFI_OUTLINE const struct vrb_dest *unusual_dest(const struct vrb_dgram *ep, fi_addr_t addr,
 						       struct vrb_dest *own)
@@ -359,7 +359,7 @@ OFI_INLINE int aim_header(struct vrb_dgram *ep, struct ibv_sge *sge, const void 
 	return 1;
 }
 
-/* sge has room for the header, then `count` segments of the message, which begins at buf. */
+/* Posts a receive. sge has room for the header, then `count` segments, the first one at buf. */
 static ssize_t post_recv(struct vrb_dgram *ep, struct ibv_sge *sge, size_t count, const void *buf,
 			 size_t len, void *context, uint64_t flags)
 {
@@ -374,7 +374,7 @@ static ssize_t post_recv(struct vrb_dgram *ep, struct ibv_sge *sge, size_t count
 	return vrb_rq_post(ep->ep.rq, &wr, context, flags, len, ep->ep.lock_posts);
 }
 
-/* Slow path: a receive with a zero-length or very long buffer, or argument errors. */
+/* Slow path: a zero-length or very long buffer, argument errors, and all receives of an alias. */
 static OFI_OUTLINE ssize_t recv_slow(struct fid_ep *fid, void *buf, size_t len, void *desc,
 				     fi_addr_t src, void *context)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Joining multicast groups, and leaving them. */
+/* Joins and leaves multicast groups. */
 #include "mc.h"
 
 #include <errno.h>
@@ -236,7 +236,7 @@ static const struct fi_ops mc_fid_ops = {
 	.close = mc_close,
 };
 
-/* Returns the address from which the group is joined; family 0 if the routing table decides. */
+/* Sets the address from which the group is joined; family 0 if the routing table decides. */
 static void local_addr(const struct vrb_dgram *ep, struct sockaddr_storage *ss)
 {
 	if (ep->sidr.id)

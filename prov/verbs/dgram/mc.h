@@ -24,7 +24,7 @@ struct vrb_mc {
 	struct rdma_cm_id *id;
 	struct sockaddr_storage addr; /* the group's address */
 	bool receives;		      /* the queue pair must be attached */
-	/* Only for the event thread until rdma_destroy_id() has returned: */
+	/* Set by the event thread, or `asked` by fi_join if it joins at once: */
 	bool asked, attached;
 	union ibv_gid gid;
 	uint16_t lid;

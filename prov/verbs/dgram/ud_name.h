@@ -49,8 +49,8 @@ static inline bool vrb_ud_format(uint32_t format)
 }
 
 /*
- * Returns true if the queue pair is unknown: no endpoint had the address when it was inserted. Its
- * number does not tell, as that may be 0.
+ * Returns true if the queue pair is unknown: no endpoint had the address when it was inserted. The
+ * queue pair number cannot show that, because 0 is a valid one.
  */
 static inline bool vrb_dest_is_late(const struct vrb_dest *dest)
 {

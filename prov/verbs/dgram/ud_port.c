@@ -71,8 +71,8 @@ static bool gid_fits(const struct wish *wish, const struct ifaddrs *ifaddrs,
 }
 
 /*
- * Keeps only the entries that meet the requirements, for discovery's choice. Returns 0 or an errno
- * of getifaddrs.
+ * Removes the entries that do not meet the requirements, so that vrb_gid_choose() does not choose
+ * them. Returns 0 or an errno of getifaddrs.
  */
 static int narrow_gids(struct vrb_gid_table *table, const struct wish *wish)
 {
@@ -118,8 +118,8 @@ static int find_pkey(const char *call, struct ibv_context *ctx, int len, uint16_
 }
 
 /*
- * Returns 0 with *port and the length of its P_Key table if port `num` meets the requirements, else
- * an errno.
+ * Sets *port and *pkeys, the length of its P_Key table, if port `num` is active and has a GID of
+ * the table; otherwise sets port->num to 0. Returns 0 or errno.
  */
 static int use_port(struct ibv_context *ctx, const struct vrb_gid_table *table, uint8_t num,
 		    struct vrb_ud_port *port, int *pkeys)

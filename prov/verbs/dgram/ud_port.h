@@ -21,9 +21,9 @@ struct vrb_ud_port {
 };
 
 /*
- * Returns how many bytes a datagram has at most. An Elastic Fabric Adapter, whose ports have no
- * known link layer, has an MTU beyond what enum ibv_mtu can say, and reports it as its longest
- * message; elsewhere that is of connections.
+ * Returns the largest size of a datagram in bytes. Elastic Fabric Adapters, whose ports have no
+ * known link layer, have an MTU beyond the range of enum ibv_mtu and report it in max_msg_sz, which
+ * applies to connections on other devices.
  */
 static inline uint32_t vrb_ud_mtu(const struct ibv_port_attr *attr)
 {
