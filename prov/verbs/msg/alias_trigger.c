@@ -64,7 +64,7 @@ static ssize_t alias_writedata(struct fid_ep *fid, const void *buf, size_t len, 
 	return fid->rma->writemsg(fid, &msg, vrb_ep(fid)->tx_op_flags | FI_REMOTE_CQ_DATA);
 }
 
-/* Atomics take one element, which the endpoint's call checks in the lists of buffers. */
+/* Atomics have a single element; the endpoint's call checks the counts of the local vectors. */
 static ssize_t alias_atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
 				   size_t count, fi_addr_t dest, uint64_t addr, uint64_t key,
 				   enum fi_datatype datatype, enum fi_op op, void *context)

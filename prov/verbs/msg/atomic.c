@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Atomics on one 64-bit integer, as on reliable connections: the device performs add, fetch-and-add
+ * Atomics of reliable connections, on one 64-bit integer: the device performs add, fetch-and-add
  * and compare-and-swap; write and fetch-read are RDMA operations on 8 aligned bytes.
  */
 #include <string.h>
@@ -159,7 +159,7 @@ static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count, 
 	return do_write(vrb_ep(fid), buf, count, NULL, &to, op, NULL, &mode, false);
 }
 
-/* Slow path: all other operations, and argument errors. */
+/* Slow path: all other operations, argument errors, and contention. */
 static OFI_OUTLINE ssize_t atomic_fetch_any(struct fid_ep *fid, const void *buf, size_t count,
 					    void *desc, void *result, void *result_desc,
 					    fi_addr_t dest, uint64_t addr, uint64_t key,

@@ -166,7 +166,7 @@ static void ep_free(struct vrb_ep *ep)
 
 /*
  * Posts a silent work request at the end of the queue. Its completion means that the peer has
- * received everything before it or, with datagrams, that all was sent.
+ * received all earlier data or, with datagrams, that it was sent. Returns false on failure.
  */
 static bool post_marker(struct vrb_ep *ep)
 {
@@ -322,7 +322,7 @@ static void set_tables(struct vrb_ep *ep, void *context)
 		ep->fid.atomic = ofi_ops(&vrb_atomic_hmem_ops);
 }
 
-/* Work that waits for a counter is posted by any thread that reads a counter. */
+/* With FI_TRIGGER any thread that reads a counter may post the work that waits for it. */
 static bool posts_need_lock(const struct vrb_ep *ep)
 {
 	enum fi_threading threading = ep->domain->base.info->domain_attr->threading;
@@ -330,7 +330,7 @@ static bool posts_need_lock(const struct vrb_ep *ep)
 	return ep->domain->lock_posts || (vrb_ep_triggers(ep) && threading != FI_THREAD_DOMAIN);
 }
 
-/* Copies what an endpoint needs of its attributes; that of a connected one has no addresses. */
+/* Copies the attributes that an endpoint needs: those of a connected one without addresses. */
 static struct fi_info *needed_info(const struct fi_info *info)
 {
 	struct fi_domain_attr domain = *info->domain_attr;

@@ -30,8 +30,8 @@ struct vrb_ep {
 	struct vrb_wq *rq;
 	size_t inject_size;
 	/*
-	 * Limit of the fast path of sends and RMA; inject_size if the tx op_flags include
-	 * FI_INJECT.
+	 * Limit of the fast path of sends and RMA writes: max_msg_size, or inject_size if the tx
+	 * op_flags include FI_INJECT.
 	 */
 	size_t send_max;
 	uint64_t tx_silent; /* VRB_SILENT if an operation without flags gets no CQ entry, else 0 */
@@ -55,7 +55,7 @@ struct vrb_ep {
 	struct vrb_cq *own_cq;	      /* for counters if no CQ is bound */
 	struct ofi_cntr *cntrs[VRB_COUNTS]; /* bound counters */
 	struct ofi_cntr_watches watches;    /* for deferred work */
-	uint64_t watched;    /* FI_SEND and similar flags: the counters whose source it is */
+	uint64_t watched;    /* FI_SEND and similar flags: counters that its CQs are sources of */
 	struct vrb_srx *srx; /* bound shared receive context; rq is not used then */
 	struct ofi_stx *stx; /* bound shared transmit context */
 	bool last_wqe;	     /* the queue pair no longer uses the SRQ; atomic */
@@ -64,10 +64,10 @@ struct vrb_ep {
 	struct vrb_owner owner; /* owner of qp */
 	struct ibv_qp *qp;	/* set by fi_enable */
 	int qp_access;		/* IBV_ACCESS_* flags of the queue pair */
-	uint8_t qp_port;	/* port that it was created for */
+	uint8_t qp_port;	/* the queue pair's port in state INIT */
 	uint32_t qp_num;	/* for error texts; atomic */
 	uint32_t peer_qp_num;	/* for error texts; set before the endpoint is ready */
-	struct fi_info *info;	/* attributes it was opened with */
+	struct fi_info *info;	/* the attributes that it was opened with */
 	struct vrb_conn conn;	/* for FI_EP_MSG */
 	enum fi_ep_type type;
 	bool listed;
@@ -133,7 +133,8 @@ void vrb_ep_unready(struct vrb_ep *ep); /* accepting failed: sending is not allo
 /* Returns true if nothing is outstanding in its queues. */
 bool vrb_ep_is_idle(const struct vrb_ep *ep);
 /*
- * The connection has ended: posting returns err (-FI_ENOTCONN, -FI_ENODEV), the queues are flushed.
+ * Called when the connection has ended: posting returns err (-FI_ENOTCONN, -FI_ENODEV) from now on,
+ * and the queues are flushed.
  */
 void vrb_ep_down(struct vrb_ep *ep, int err);
 
@@ -142,8 +143,8 @@ int vrb_ep_new_queues(struct vrb_ep *ep);
 /* Frees the queues. An attached queue outlives the endpoint; the CQ frees it. */
 void vrb_ep_free_queues(struct vrb_ep *ep);
 /*
- * Reserves room in the CQs for everything that can be outstanding, so that they never overrun. If
- * enabling fails, a queue stays attached until enabling is tried again or the endpoint closes.
+ * Reserves room in the CQs for all work requests that can be outstanding, so that they never
+ * overrun. If enabling fails later, the queues stay attached for the next attempt.
  */
 int vrb_ep_attach(struct vrb_ep *ep);
 /* Initializes the template work requests of the queue pair. */

@@ -23,8 +23,8 @@ int vrb_ep_attach(struct vrb_ep *ep)
 }
 
 /*
- * An Elastic Fabric Adapter may give the number of the queue pair to the next one, for whose
- * completions libefa would take those that are left in the device's CQ.
+ * Empties the device's CQ. An Elastic Fabric Adapter may give the number of a destroyed queue pair
+ * to a new one, and libefa would take the old completions for those of the new one.
  */
 static void clear_device(const struct vrb_wq *wq)
 {

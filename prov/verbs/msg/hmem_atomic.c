@@ -17,8 +17,8 @@ struct operand {
 };
 
 /*
- * The functions of all endpoints check the arguments. A write that is not posted inline would make
- * the device read the word later.
+ * Copies an operand from device memory; the functions of vrb_atomic_ops check the arguments.
+ * Requires inline data, without which the device would read the word of a write later.
  */
 static ssize_t operand_load(struct fid_ep *fid, const void *buf, const void *desc, size_t count,
 			    struct operand *operand)

@@ -25,8 +25,8 @@ uint32_t vrb_multi_parts(size_t len, size_t min, uint32_t room, size_t *size)
 }
 
 /*
- * Posted parts cannot be taken back, so the endpoint is shut and the parts are flushed without
- * being reported.
+ * Posted parts cannot be canceled, so the endpoint is shut and the parts are flushed without being
+ * reported.
  */
 static ssize_t multi_failed(struct vrb_wq *rq, uint32_t count, uint32_t posted, int err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The ops tables of the fast path, chosen when an endpoint is opened: one set takes the queues'
- * locks; the one for FI_THREAD_DOMAIN, COMPLETION and FID does not.
+ * locks; the nolock set, for threading models other than FI_THREAD_SAFE, does not.
  */
 #ifndef VRB_OPS_H
 #define VRB_OPS_H
@@ -22,7 +22,7 @@ extern const struct fi_ops_msg vrb_msg_multi_nolock_ops;
 extern const struct fi_ops_rma vrb_rma_nolock_ops;
 extern const struct fi_ops_atomic vrb_atomic_nolock_ops;
 extern const struct fi_ops_mr vrb_mr_ops;
-/* For endpoints with FI_HMEM; these check the threading model at run time. */
+/* For endpoints with FI_HMEM, with any threading model; reads and fetching atomics always lock. */
 extern const struct fi_ops_msg vrb_msg_hmem_ops, vrb_msg_hmem_srx_ops, vrb_msg_hmem_multi_ops;
 extern const struct fi_ops_rma vrb_rma_hmem_ops;
 extern const struct fi_ops_atomic vrb_atomic_hmem_ops;

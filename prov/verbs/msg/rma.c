@@ -211,7 +211,7 @@ OFI_INLINE ssize_t post_single(struct vrb_ep *ep, const struct fi_msg_rma *msg, 
 			   false, lock);
 }
 
-/* A read that fails once it is posted ends the connection. Devices that report 0 don't tell. */
+/* A read with too many segments would end the connection. Some devices report 0: no known limit. */
 static OFI_OUTLINE bool reads_too_many(const struct vrb_ep *ep, size_t count)
 {
 	int max = ep->domain->attr.max_sge_rd;

@@ -22,8 +22,8 @@
 #define LAST_WQE_MS 100
 
 /*
- * Capabilities that a receive queue can be asked for; other receive capabilities concern data that
- * arrives without a receive.
+ * The capabilities of a shared receive context. Those for RMA and atomics are accepted although
+ * their data arrives without a receive.
  */
 #define SRX_CAPS                                                                    \
 	(FI_MSG | FI_RECV | FI_RMA | FI_ATOMIC | FI_REMOTE_READ | FI_REMOTE_WRITE | \
@@ -311,8 +311,8 @@ static bool srx_let_go(const struct vrb_ep *ep)
 }
 
 /*
- * If a device has failed to report the last receive in time once, nobody waits for it again:
- * soft-RoCE never reports it.
+ * Waits until the device reports the last receive of the queue pair. After a timeout no endpoint
+ * waits again, until the device reports one late: soft-RoCE never does.
  */
 static void await_last(struct vrb_ep *ep)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Work that has waited for a counter: building and posting its work requests, and reporting it. */
+/* Operations that wait for a counter: checks them, and builds and posts their work requests. */
 #include <string.h>
 #include "prov/base/cntr.h"
 #include "atomic.h"
@@ -50,8 +50,8 @@ static struct operands operands_of(const struct ofi_atomic_args *args)
 }
 
 /*
- * Returns true if the processor would have to read data in device memory when the counter is
- * reached, which it cannot.
+ * Returns true if the processor would have to read device memory when the counter reaches its
+ * threshold, which is not supported.
  */
 static bool reads_device_memory(const struct vrb_ep *ep, const struct ofi_call *call)
 {
@@ -187,7 +187,7 @@ static void set_atomic_sge(const struct vrb_ep *ep, const struct ofi_call *call,
 			    args->msg.desc ? args->msg.desc[0] : NULL);
 }
 
-/* Fills what depends on the operation: an atomic of the device, or RDMA of one word. */
+/* Fills the fields of the operation: an atomic of the device, or RDMA of one word. */
 static void set_atomic(const struct vrb_ep *ep, const struct fi_msg_atomic *msg,
 		       const struct operands *operands, struct ibv_send_wr *wr)
 {

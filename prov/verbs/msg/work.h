@@ -10,7 +10,7 @@
 extern const struct ofi_work_ops vrb_work_ops;
 ofi_work_find vrb_work_find;
 
-/* Calls with FI_TRIGGER; -FI_EBADFLAGS for other flags. */
+/* Implement calls with FI_TRIGGER. Return -FI_EBADFLAGS for other flags that are not allowed. */
 ssize_t vrb_trigger_msg(struct vrb_ep *ep, enum fi_op_type type, const struct fi_msg *msg,
 			uint64_t flags);
 ssize_t vrb_trigger_rma(struct vrb_ep *ep, enum fi_op_type type, const struct fi_msg_rma *msg,
