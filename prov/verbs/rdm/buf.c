@@ -44,7 +44,7 @@ static void chunk_failed(const struct vrb_rdm_chunk *chunk, int err)
 		       mapped ? vrb_remedy(err) : "");
 }
 
-/* Mapped, not allocated, so that no other data shares the pages that the device writes to. */
+/* Maps the memory, so that no other data shares the pages that the device writes to. */
 static struct vrb_rdm_chunk *chunk_new(struct vrb_domain *domain, uint32_t bufs, size_t size,
 				       size_t head_size)
 {
@@ -241,7 +241,7 @@ static bool rx_grow(struct vrb_rdm_rx_ring *ring)
 	return true;
 }
 
-/* The maximum: posted and reserved buffers, a quarter more for held ones, and the missing ones. */
+/* The limit is: posted and reserved buffers, a quarter more for held ones, and missing ones. */
 static bool may_grow(const struct vrb_rdm_rx_ring *ring)
 {
 	uint32_t most = ring->depth + ring->reserve + (ring->held ? ring->depth / 4 : 0);
@@ -306,7 +306,8 @@ static void rx_recount(struct vrb_rdm_rx_ring *ring)
 }
 
 /*
- * All receives posted after the suspects have been taken from the queue, so the suspects are lost.
+ * Called when all receives posted after the suspects have been taken from the queue: the suspects
+ * are lost.
  */
 static void rx_check(struct vrb_rdm_rx_ring *ring)
 {
@@ -350,7 +351,7 @@ void vrb_rdm_rx_doubt(struct vrb_rdm_rx_ring *ring)
 	ring->judge_at = rx_completed(ring) + rx_posted(ring);
 }
 
-/* What arrives in it is counted like what arrives in one from the queue. */
+/* Counts the buffer as posted, because the packet in it counts as one from the queue. */
 struct vrb_rdm_rx *vrb_rdm_rx_take(struct vrb_rdm_rx_ring *ring)
 {
 	struct ibv_recv_wr *wr;

@@ -39,7 +39,7 @@ void vrb_rdm_pool_fini(struct vrb_rdm_pool *pool);
 struct vrb_rdm_buf *vrb_rdm_pool_grow(struct vrb_rdm_pool *pool);
 /*
  * Registers the first buffers of an empty pool before receives and the application's regions can
- * take all memory that may be locked: sends without any buffer would wait for ever. Returns 0 or
+ * take all memory that may be locked: without any buffer sends would wait forever. Returns 0 or
  * -FI_ENOMEM.
  */
 int vrb_rdm_pool_reserve(struct vrb_rdm_pool *pool);
@@ -199,7 +199,7 @@ void vrb_rdm_rx_init(struct vrb_rdm_rx_ring *ring, struct vrb_domain *domain, si
 void vrb_rdm_rx_fini(struct vrb_rdm_rx_ring *ring);
 /*
  * Fills the queue, as far as memory permits. On -FI_E* the queue is empty or the device refused:
- * the caller must try again, even if nothing happens.
+ * the caller must try again later, even if nothing completes.
  */
 int vrb_rdm_rx_fill(struct vrb_rdm_rx_ring *ring);
 /*
@@ -208,7 +208,7 @@ int vrb_rdm_rx_fill(struct vrb_rdm_rx_ring *ring);
  * it was.
  */
 struct vrb_rdm_rx *vrb_rdm_rx_keep(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx, size_t len);
-/* Returns one of the reserved buffers, or another one that is not in the queue; NULL if none is. */
+/* Takes one of the reserved buffers, or another one that is not posted. Returns NULL if none is. */
 struct vrb_rdm_rx *vrb_rdm_rx_take(struct vrb_rdm_rx_ring *ring);
 struct vrb_rdm_rx *vrb_rdm_rx_at(const struct vrb_rdm_rx_ring *ring, uint32_t index);
 
@@ -233,7 +233,7 @@ static inline struct vrb_rdm_small *vrb_rdm_small_get(struct vrb_rdm_rx_ring *ri
 	return small;
 }
 
-/* Makes a buffer available that was in the queue. */
+/* Returns a buffer to the unused ones. */
 static inline void vrb_rdm_rx_reuse(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx)
 {
 	struct ibv_recv_wr *wr = &((struct vrb_rdm_rx_buf *)rx)->wr;

@@ -12,12 +12,12 @@
 #include "prov/verbs/provider/prov.h"
 
 #define CROWD_MS 20 /* interval for checking again for room or memory */
-#define LATE_MS	 50 /* a timer that expires so late shows that the processors are busy */
+#define LATE_MS	 50 /* a timer that is handled so late shows that the processors are busy */
 #define WATCH_MS 2000
-#define WATCHED	 512 /* peers checked at once for debts */
+#define WATCHED	 512 /* peers that conn_watch() checks at once */
 /*
- * Packets on a new connection while the old one is flushed, which takes until its completions are
- * read.
+ * Limit of the packets kept from a new connection while the old one is flushed, which lasts until
+ * the completions of the old one are read.
  */
 #define EARLY_MAX (4 * OFI_RDM_WIRE_WINDOW)
 
@@ -35,7 +35,7 @@ void vrb_rdm_conn_entered(const struct ofi_rdm_conn *conn, enum ofi_rdm_conn_sta
 	       ofi_rdm_conn_state_name(from), ofi_rdm_conn_cause_name(cause));
 }
 
-/* Returns when the event thread can free a connection, if that is before `next`. */
+/* Returns the time when the event thread can free a connection, at most `next`. */
 static uint64_t first_deferred_free(const struct ofi_rdm_ep *ep, uint64_t next)
 {
 	const struct vrb_rc_conn *conn;
@@ -49,7 +49,7 @@ static uint64_t first_deferred_free(const struct ofi_rdm_ep *ep, uint64_t next)
 	return next;
 }
 
-/* The first packets of peers are processed whether or not the application polls. */
+/* Returns true if first packets may arrive, which are processed even if nobody polls. */
 static bool is_proving(const struct ofi_rdm_ep *ep)
 {
 	return vrb_rc(ep)->conns.secret && ofi_rdm_due_first(&vrb_rc(ep)->conns.set.due);
@@ -89,7 +89,7 @@ static const struct vrb_shm_calls shm_calls = {
 	.pending = poll_soon,
 };
 
-/* peer->next is up and nothing is being flushed: it becomes the connection for sending. */
+/* Makes peer->next, which is up, the connection for sending. No other one is being flushed. */
 static void install_conn(struct ofi_rdm_peer *peer)
 {
 	struct vrb_rc_conn *conn = vrb_rc_peer(peer)->next;
@@ -127,7 +127,7 @@ static void peer_up(struct ofi_rdm_peer *peer)
 		install_conn(peer);
 }
 
-/* The peer has no right to memory any more, and its next packet takes the slow path. */
+/* Revokes the peer's rights to memory, and makes its next packet take the slow path. */
 static void peer_drop_rights(struct ofi_rdm_peer *peer)
 {
 	vrb_rc(peer->ep)->recent_qp = VRB_RDM_NO_QP;
@@ -135,7 +135,7 @@ static void peer_drop_rights(struct ofi_rdm_peer *peer)
 		vrb_rc_conn_drop_rights(vrb_rc_peer(peer)->conn);
 }
 
-/* The peer's operations fail with err. */
+/* Fails the peer's operations with err. */
 static void peer_down(struct ofi_rdm_peer *peer, int err)
 {
 	peer_drop_rights(peer);
@@ -213,7 +213,7 @@ void vrb_rdm_conn_flushed(struct vrb_rc_conn *conn)
 		vrb_rdm_conn_drained(conn);
 }
 
-/* Ends the attempt or the connection that the decision is about. */
+/* Ends the attempt or the connection to which the action applies. */
 static void disconnect_peer(struct ofi_rdm_peer *peer, const struct ofi_rdm_conn_action *action)
 {
 	struct vrb_rc_conn *conn = vrb_rc_peer(peer)->next;
@@ -239,7 +239,7 @@ static void send_bye(struct ofi_rdm_peer *peer, enum ofi_rdm_wire_type type, uin
 		vrb_rdm_conn_fault(&peer->proto, OFI_RDM_WIRE_E_MEMORY);
 }
 
-/* Whether the peer has become idle is determined by the next check. */
+/* Makes silent work requests complete, so that the next check can find the peer idle. */
 static void probe_peer(struct ofi_rdm_peer *peer)
 {
 	if (vrb_rc_peer(peer)->conn && vrb_rc_peer(peer)->conn->live)
@@ -301,8 +301,8 @@ static void peer_perform(struct ofi_rdm_peer *peer, const struct ofi_rdm_conn_ac
 	if (what & OFI_RDM_CONN_DO_LOOK)
 		look_at_peer(peer);
 	/*
-	 * What is queued, perhaps since before the peer was held, needs another connection, and
-	 * receives that wait for the peer must learn of its end.
+	 * Queued operations, perhaps from before the peer was held, need another connection, and
+	 * receives that wait for the peer must be notified of its end.
 	 */
 	if (what & OFI_RDM_CONN_DO_RELEASE && ofi_rdm_has_waiting(peer))
 		vrb_rdm_conn_want(&peer->proto);
@@ -379,8 +379,8 @@ static void retry_starved(struct ofi_rdm_ep *ep)
 }
 
 /*
- * Returns true if we wait for the peer and have nothing in flight that would fail if its host were
- * gone.
+ * Returns true if the endpoint waits for the peer and has nothing in flight that would fail if the
+ * peer's host were gone.
  */
 static bool is_awaited(const struct ofi_rdm_peer *peer)
 {
@@ -394,8 +394,8 @@ static bool is_awaited(const struct ofi_rdm_peer *peer)
 }
 
 /*
- * If there are many peers, only some are checked at a time, so that the lock is not held for long;
- * all of them are checked within WATCH_MS.
+ * Probes the awaited peers. If there are many peers, only some are checked at a time, so that the
+ * lock is not held for long; all of them are checked within about WATCH_MS.
  */
 static void conn_watch(struct ofi_rdm_ep *ep)
 {
@@ -415,8 +415,8 @@ static void conn_watch(struct ofi_rdm_ep *ep)
 }
 
 /*
- * Returns true if answers of peers may be there without having been seen: events are unread, or
- * timers are handled late because the processors are busy with others.
+ * Returns true if answers of peers may have arrived unseen: events are unread, or timers are
+ * handled late because the processors are busy with other work.
  */
 static bool is_behind(struct ofi_rdm_ep *ep)
 {
@@ -458,7 +458,7 @@ int vrb_rdm_conn_want(struct ofi_rdm_proto_peer *of)
 	return 0;
 }
 
-/* The connection manager's last message may arrive after the first packet, or not at all. */
+/* The last message of the connection manager may arrive after the first packet, or be lost. */
 bool vrb_rdm_conn_early(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t len)
 {
 	if (vrb_rdm_proof_waits(conn)) {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connections to peers: they are made at first use or accepted, ended, and made again. policy.h
- * decides; this code acts. The fabric's event thread does the work, whether or not the application
- * polls. All functions are called with the endpoint's lock held unless they say otherwise.
+ * Connections to peers: they are made at first use or accepted, ended, and made again. The
+ * connection policy (policy.h) decides; this code acts. The fabric's event thread does the work,
+ * even if the application does not poll. All functions are called with the endpoint's lock held
+ * unless they say otherwise.
  *
- * The event thread does not wait for threads that are in the endpoint; they do its work there when
- * they leave (task.h). An id is destroyed without the lock, because that waits until its events
- * have been handed over; the same holds for queue pairs. Connections that are no longer used go to
- * a list that the event thread empties between events.
+ * The event thread does not wait for threads that are in the endpoint: those run its tasks when
+ * they leave (task.h). An id is destroyed without the lock, because that waits until its events are
+ * acknowledged; the same holds for queue pairs. Connections that are no longer used go to a list
+ * that the event thread empties between events.
  *
  * While peer->conn is flushing, peer->next is the new connection, whose packets wait until then.
  */
@@ -21,11 +22,11 @@
 struct vrb_rdm_host_probe {
 	struct vrb_owner owner; /* owner of id */
 	struct ofi_rdm_ep *ep;
-	struct ofi_rdm_peer *peer; /* NULL: nobody wants the answer any more */
+	struct ofi_rdm_peer *peer; /* NULL: the answer is no longer needed */
 	struct rdma_cm_id *id;
-	bool asked; /* the request is on its way */
+	bool asked; /* the request was sent */
 	/*
-	 * Not 0: the probe is about this connection on datagrams, whose peer is silent. It goes to
+	 * If not 0, the number of a connection on datagrams whose peer is silent. The probe goes to
 	 * the peer's port if `to_port` is set: there is no answer while the process is stopped.
 	 */
 	uint32_t number;
@@ -39,11 +40,11 @@ struct vrb_rdm_host_probe {
  * logs and returns -FI_E*.
  */
 int vrb_rdm_conn_open(struct ofi_rdm_ep *ep);
-/* Changes the listening address before the endpoint is enabled. */
+/* Changes the listening address before the endpoint is enabled. Called without the lock. */
 int vrb_rdm_conn_setname(struct ofi_rdm_ep *ep, const struct sockaddr_storage *local);
 /*
- * Ends all connections; no event comes afterward. Called without the lock, when only the event
- * thread may still enter the endpoint. Does nothing for what is not open.
+ * Ends all connections; no event is handled afterward. Called without the lock, when only the event
+ * thread may still enter the endpoint. Skips objects that are not open.
  */
 void vrb_rdm_conn_close(struct ofi_rdm_ep *ep);
 
@@ -53,13 +54,13 @@ void vrb_rdm_conn_close(struct ofi_rdm_ep *ep);
  */
 int vrb_rdm_conn_want(struct ofi_rdm_proto_peer *peer);
 
-/* Makes the event thread look for work after so many ms. */
+/* Makes the event thread run the endpoint's timers after so many ms. Needs no lock. */
 void vrb_rdm_conn_wake(struct ofi_rdm_ep *ep, uint64_t ms);
 
-/* Retries soon what could not be posted for lack of memory or device resources. */
+/* Soon retries posts that failed for lack of memory or device resources. */
 void vrb_rdm_conn_retry_post(struct ofi_rdm_proto_peer *peer);
 
-/* Retries soon to fill the receive queue, whatever happens. */
+/* Soon retries to fill the receive queue, even if nothing completes. */
 void vrb_rdm_conn_retry_receives(struct ofi_rdm_ep *ep);
 
 /*
@@ -67,23 +68,23 @@ void vrb_rdm_conn_retry_receives(struct ofi_rdm_ep *ep);
  * kept.
  */
 bool vrb_rdm_conn_early(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t len);
-/* A work request has failed with err (FI_E*). */
+/* Ends the connection because a work request has failed with err (FI_E*). */
 void vrb_rdm_conn_failed(struct vrb_rc_conn *conn, int err, const struct ibv_wc *wc);
-/* The device at the other end has responded, which it does only for an existing queue pair. */
+/* Called when the peer's device has responded, which it does only for an existing queue pair. */
 void vrb_rdm_conn_alive(struct vrb_rc_conn *conn);
-/* A collective group is closed and the peer does not release its memory. */
+/* Ends the connection because the peer still reads memory of a collective group that closes. */
 void vrb_rdm_conn_overdue(struct ofi_rdm_proto_peer *peer);
-/* The peer has sent something invalid or excessive, or there is no memory for it. */
+/* Ends the connection because of an invalid or excessive packet, or for lack of memory. */
 void vrb_rdm_conn_fault(struct ofi_rdm_proto_peer *peer, enum ofi_rdm_wire_error error);
 /*
- * End the connection soon because the peer breaks the rules of shared memory, or because a packet
+ * End the connection soon because the peer violates the shared-memory protocol, or because a packet
  * that wakes it failed.
  */
 void vrb_rdm_conn_damaged(struct vrb_rc_conn *conn);
 void vrb_rdm_conn_wake_failed(struct vrb_rc_conn *conn, const struct ibv_wc *wc);
 /* Ends the connection with err (FI_E*) soon, for callers that may not end it themselves. */
 void vrb_rdm_conn_fail_later(struct vrb_rc_conn *conn, int err);
-/* Everything posted on a connection that has ended has completed, conn->last included. */
+/* Called when all work requests of a connection that ended are complete, with conn->last. */
 void vrb_rdm_conn_flushed(struct vrb_rc_conn *conn);
 /* Handles BYE or its answer. */
 void vrb_rdm_conn_bye(struct ofi_rdm_proto_peer *peer, const struct ofi_rdm_wire_packet *packet);
@@ -91,11 +92,11 @@ void vrb_rdm_conn_bye(struct ofi_rdm_proto_peer *peer, const struct ofi_rdm_wire
 /* The owners of the listener's id, and of a connection's id and queue pair. */
 extern const struct vrb_owner_ops vrb_rdm_listener_ops, vrb_rc_conn_ops;
 extern const struct vrb_ud_calls vrb_rdm_ud_calls;
-/* Handles an asynchronous event of the connection's queue pair. */
+/* Handles an asynchronous event of the queue pair. Called by the event thread without the lock. */
 void vrb_rdm_conn_qp_event(struct vrb_rc_conn *conn, enum ibv_event_type event);
 /*
- * The device or a queue of the endpoint has failed: everything posted or in flight fails, and so
- * does whatever follows.
+ * Called when the device or a queue of the endpoint has failed, without the lock: everything posted
+ * or in flight fails, and so do all later calls.
  */
 void vrb_rdm_conn_lost(struct ofi_rdm_ep *ep, int err);
 

@@ -40,7 +40,7 @@ struct rdma_conn_param vrb_rdm_conn_param(const struct vrb_rc_conn *conn, const 
 
 /* Active side. */
 
-/* Ends an attempt that is over for the connection manager, too. */
+/* Ends an attempt that has also ended for the connection manager. */
 static void conn_cm_drop(struct vrb_rc_conn *conn, struct ofi_rdm_conn_input input)
 {
 	struct ofi_rdm_peer *peer = conn->peer;
@@ -101,7 +101,7 @@ static int prepare_request(struct vrb_rc_conn *conn, uint8_t *wire, uint8_t *len
 	return ret;
 }
 
-/* The name of a queue pair says how it is reached. */
+/* Requests a connection by the name of the peer's queue pair, without the connection manager. */
 static int ask_by_name(struct vrb_rc_conn *conn)
 {
 	uint8_t wire[VRB_RDM_CM_MAX], len;
@@ -222,7 +222,7 @@ static void conn_answered(struct vrb_rc_conn *conn, const struct rdma_cm_event *
 		vrb_rdm_conn_step_failed(conn->peer, err);
 }
 
-/* A reject without our reason means that nobody listens there, not yet or no longer. */
+/* A reject without a reason of this protocol means that no endpoint listens there. */
 static void conn_rejected(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 {
 	struct ofi_rdm_conn_input input = { .event = OFI_RDM_CONN_REJECTED };
@@ -335,8 +335,8 @@ static void conn_event(struct vrb_rc_conn *conn, const struct rdma_cm_event *eve
 }
 
 /*
- * A connection on datagrams needs no id once the connection manager has carried the answer. Returns
- * the id, which is to be destroyed, or NULL.
+ * Handles an event. A connection on datagrams needs no id once the connection manager has delivered
+ * the answer. Returns the id, which is to be destroyed, or NULL.
  */
 struct rdma_cm_id *vrb_rdm_conn_take_event(struct vrb_owner *owner,
 					   const struct rdma_cm_event *event)

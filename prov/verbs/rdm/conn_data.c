@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The private data of connection messages: filling it from endpoints and evaluating it. */
+/* The private data of connection messages: fills it from endpoints and evaluates it. */
 #include <string.h>
 #include <ofi/addr.h>
 #include "conn_int.h"
 #include "prov/verbs/cm/cm_wire.h"
 
-#define NO_PORT 1 /* any that is valid: the name of a queue pair has none */
+#define NO_PORT 1 /* any valid port: the name of a queue pair has none */
 
 static struct ofi_rdm_cmwire own_words(const struct ofi_rdm_ep *ep, enum ofi_rdm_cmwire_kind kind)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Connections to peers: events are handled by the event thread or by the thread that is in the
- * endpoint, so a thread that loses its processor in a call delays only its own connections.
+ * endpoint, so a thread that is preempted in a call delays only its own connections.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 #define RETRY_MS 20 /* until the event thread checks whether the tasks are done */
 
 /*
- * If the timer is set for an earlier time, the tick that it brings sees to everything that is due.
- * A time in the past means that the tick is yet to come.
+ * Sets the timer unless it is set for an earlier time, whose tick handles everything that is due.
+ * If `armed` is in the past, its tick is still to come.
  */
 void vrb_rdm_conn_wake(struct ofi_rdm_ep *ep, uint64_t ms)
 {
@@ -34,7 +34,7 @@ void vrb_rdm_conn_wake(struct ofi_rdm_ep *ep, uint64_t ms)
 	ofi_unlock(&conns->armed_lock);
 }
 
-/* If there is nothing to read, the timer has been set again since it expired. */
+/* If there is nothing to read from the timer, it was set again since it expired. */
 uint64_t vrb_rdm_conn_expired(struct vrb_rdm_conns *conns)
 {
 	uint64_t ticks, expired = UINT64_MAX;
@@ -129,7 +129,7 @@ static void cm_event_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)
 	vrb_rdm_conn_defer(ep, &pending->deferred);
 }
 
-/* Copies the private data too, which are valid until the event is acknowledged. */
+/* Also copies the private data, which is valid only until the event is acknowledged. */
 static struct vrb_rdm_cm_event *cm_event_new(vrb_rdm_cm_event_fn *handle, struct vrb_owner *owner,
 					     const struct rdma_cm_event *event)
 {

@@ -24,7 +24,7 @@ void vrb_rdm_conn_failed(struct vrb_rc_conn *conn, int err, const struct ibv_wc 
 {
 	if (conn->state >= VRB_RC_CONN_ENDED)
 		return;
-	/* What follows from a fault that is known is no news. */
+	/* Consequences of a known fault are not logged. */
 	if (!conn->fault)
 		warn_failed(conn, wc);
 	vrb_rdm_conn_step_failed(conn->peer, conn->fault ? conn->fault : err);
@@ -143,7 +143,7 @@ static void live_qp_event(struct vrb_rc_conn *conn, enum ibv_event_type event)
 	}
 }
 
-/* The device holds no receive of the connection any more. */
+/* Called when the connection's queue pair holds no receive of the SRQ anymore. */
 static void conn_let_go(struct vrb_rc_conn *conn)
 {
 	conn->let_go = true;
@@ -152,7 +152,7 @@ static void conn_let_go(struct vrb_rc_conn *conn)
 		vrb_rdm_conn_wake(conn->ep, 0);
 }
 
-/* An endpoint being closed does not wait for the device; it may have freed the connection. */
+/* An endpoint that closes does not wait for the device; it may have freed the connection. */
 static void qp_event(struct ofi_rdm_ep *ep, struct vrb_rc_conn *conn, enum ibv_event_type event)
 {
 	if (ep->closing)

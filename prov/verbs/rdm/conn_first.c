@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The first message to a peer travels in the request for the connection, if that is a letter (see
+ * The first message to a peer is sent in the connection request, if that is a letter (see
  * ud_meet.c), so it does not wait for a round trip. It is delivered before the connection's own
- * packets, and the answer says whether it was delivered.
+ * packets, and the answer states whether it was delivered.
  *
  * An attempt may end without an answer although the message was delivered. The message is then in
  * doubt, and the next request carries it again with the same mark. The receiver delivers a message
  * only if its mark differs from that of the last one it delivered, and each end states this last
  * mark whenever a connection is made.
  *
- * A request does not prove who sent it. Its message therefore counts only if the receiver's address
- * vector has the name that the request comes from, because others do not know the key in that name.
+ * A request does not prove its sender. Its message therefore counts only if the receiver's address
+ * vector has the name of the sender, because others do not know the key in that name.
  * With a job secret, no such message counts: the sender proves the secret only after the answer.
  * The receiver remembers the mark as long as its address vector has the peer. A message that does
  * not count is sent again when the connection is up.

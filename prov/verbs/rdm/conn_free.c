@@ -24,7 +24,7 @@ static void conn_ended(struct ofi_rdm_ep *ep, struct ofi_rdm_task *end)
 	struct ofi_rdm_peer *peer = conn->peer;
 
 	vrb_rdm_poll_all(ep);
-	/* Datagrams and their queue pairs have receives apart: see ud_rc.c. */
+	/* Connections on datagrams, and their queue pairs, use other receives: see ud_rc.c. */
 	if (conn->takes && !conn->let_go && !conn->ud)
 		vrb_rdm_rx_doubt(&vrb_rc(ep)->rx);
 	vrb_rdm_flush(conn, conn->err);
@@ -44,8 +44,8 @@ static void destroy_conn(struct vrb_rdm_deferred *deferred)
 }
 
 /*
- * A device that did not report a queue pair's last receive in time will not report others either.
- * Polls before the device discards the completions with the queue pairs.
+ * Assumes that a device that did not report a queue pair's last receive in time does not report
+ * others either. Polls before the device discards completions together with the queue pairs.
  */
 void vrb_rdm_conn_freeable(struct ofi_rdm_ep *ep, struct vrb_rdm_deferred_list *freeable)
 {

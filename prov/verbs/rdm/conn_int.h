@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Shared by the files about connections: conn.c carries out what policy.h decides, conn_cm.c talks
- * to the connection manager, conn_request.c answers the requests of peers, conn_event.c passes
- * events to the thread that is in the endpoint, conn_room.c makes room, conn_free.c frees
- * connections that have ended, conn_data.c fills and evaluates private data, conn_first.c sends a
- * message in a request, conn_open.c opens and closes and runs the timers. All functions are
- * called with the endpoint's lock held unless they say otherwise.
+ * Shared by the files about connections: conn.c carries out the decisions of policy.h, conn_cm.c
+ * talks to the connection manager, conn_request.c answers requests of peers, conn_event.c passes
+ * events to the thread that is in the endpoint, conn_fault.c ends connections after faults,
+ * conn_probe.c probes hosts, conn_ud.c serves connections on datagrams, conn_room.c makes room,
+ * conn_free.c frees connections that have ended, conn_data.c fills and evaluates private data,
+ * conn_first.c sends a message in a request, conn_open.c opens, closes and runs the timers. All
+ * functions are called with the endpoint's lock held unless they say otherwise.
  */
 #ifndef VRB_RDM_CONN_INT_H
 #define VRB_RDM_CONN_INT_H
@@ -38,32 +39,31 @@ struct ofi_rdm_conn_action vrb_rdm_conn_step(struct ofi_rdm_peer *peer,
 					     struct ofi_rdm_conn_input input);
 void vrb_rdm_conn_step_failed(struct ofi_rdm_peer *peer, int err);
 /*
- * The peer has confirmed the connection that it requested, or one of its packets is here; with a
- * job secret, only the first packet confirms it.
+ * Called when the peer has confirmed the connection that it requested, or when one of its packets
+ * arrives. With a job secret, only the first packet confirms it.
  */
 void vrb_rdm_conn_established(struct vrb_rc_conn *conn);
 /*
- * Processes the peer's last messages before a connection ends: they may have arrived, and the peer
- * has been told so, thus nobody would report their loss. Returns false if the connection ended
- * meanwhile.
+ * Processes the peer's last messages before a connection ends: they may have been acknowledged, so
+ * nobody would report their loss. Returns false if the connection ended meanwhile.
  */
 bool vrb_rdm_conn_take_last(struct vrb_rc_conn *conn);
-/* The peer has ended the connection, or it failed with err. What has arrived is processed. */
+/* Called when the peer has ended the connection, or it failed. Processes arrived packets first. */
 void vrb_rdm_conn_disconnected(struct vrb_rc_conn *conn);
 void vrb_rdm_conn_broken(struct vrb_rc_conn *conn, int err);
 /* Handles expired timers of all peers. */
 void vrb_rdm_conn_tick(struct ofi_rdm_ep *ep);
-/* Ends a connection: what was posted is flushed, and the peer learns of the end. */
+/* Ends a connection: flushes its work requests and notifies the peer. */
 void vrb_rdm_conn_end(struct vrb_rc_conn *conn, int err);
 /* Leaves the connection to the event thread to be freed. */
 void vrb_rdm_conn_free_later(struct vrb_rc_conn *conn);
-/* Moves those of ep->conns.dead_conns that can be freed now to `freeable`. */
+/* Moves the connections in conns.dead_conns that can be freed now to `freeable`. */
 void vrb_rdm_conn_freeable(struct ofi_rdm_ep *ep, struct vrb_rdm_deferred_list *freeable);
-/* Leaves them, and queue pairs that were given back, to vrb_rdm_conn_free_deferred(). */
+/* Leaves these, and queue pairs that were given back, to vrb_rdm_conn_free_deferred(). */
 void vrb_rdm_conn_defer_all(struct ofi_rdm_ep *ep, struct vrb_rdm_deferred_list *freeable);
 /* Leaves one object to vrb_rdm_conn_free_deferred(). */
 void vrb_rdm_conn_defer(struct ofi_rdm_ep *ep, struct vrb_rdm_deferred *deferred);
-/* Frees what was left to it. Called by the event thread without the lock. */
+/* Frees the deferred objects. Called by the event thread, or when closing, without the lock. */
 void vrb_rdm_conn_free_deferred(struct ofi_rdm_ep *ep);
 /* Called when the connection has been flushed; peer->next may replace it now. */
 void vrb_rdm_conn_drained(struct vrb_rc_conn *conn);
@@ -73,23 +73,23 @@ void vrb_rdm_conn_drained(struct vrb_rc_conn *conn);
  * because the peer is held wait for the next connection.
  */
 bool vrb_rdm_conn_is_idle(const struct ofi_rdm_peer *peer);
-/* There are too many connections: evicts one, unless another one is ending already. */
+/* Evicts a connection because there are too many, unless enough of them are ending already. */
 void vrb_rdm_conn_evict(struct ofi_rdm_ep *ep);
-/* There is no room for a stranger: evicts another one, if one must go for it. */
+/* Evicts a stranger's connection to make room for another stranger, if the policy permits that. */
 void vrb_rdm_conn_make_room(struct ofi_rdm_peer *asker);
 
 /*
- * Probes the peer's host once more; an answer to any probe counts, also to that of another peer of
- * this host.
+ * Probes the peer's host once more. An answer to any probe counts, also to one for another peer on
+ * the same host.
  */
 void vrb_rdm_conn_probe_host(struct ofi_rdm_peer *peer);
 /* A process of the peer's host has answered a request. */
 void vrb_rdm_conn_heard(const struct ofi_rdm_peer *peer);
-/* The answers do not matter any more. */
+/* Ends probes whose answers are no longer needed. */
 void vrb_rdm_conn_probes_end(struct vrb_rdm_host_probes *probes);
 /*
- * The peer of a connection on datagrams is silent: asks its host, and whether its process is still
- * there.
+ * Called when the peer of a connection on datagrams is silent: probes its host, and its port, where
+ * only a running process answers.
  */
 void vrb_rdm_conn_ask(struct vrb_rc_conn *conn);
 
@@ -105,7 +105,7 @@ struct vrb_rdm_cm_event {
 	struct rdma_cm_event event;
 	struct rdma_cm_id *refused;
 	struct vrb_rdm_deferred deferred; /* destroys `refused` */
-	uint8_t data[];			  /* private data, and what a letter carries behind it */
+	uint8_t data[];			  /* private data, and the bytes after it in a letter */
 };
 
 /*
@@ -122,11 +122,14 @@ bool vrb_rdm_conn_event_later(struct ofi_rdm_ep *ep, vrb_rdm_cm_event_fn *handle
 			      struct vrb_owner *owner, const struct rdma_cm_event *event);
 /* Handle an event of a connection, and a request to the endpoint. */
 vrb_rdm_cm_event_fn vrb_rdm_conn_take_event, vrb_rdm_conn_take_request;
-/* Queues a task for the calling thread, which is in the endpoint. */
+/* Queues a task, which the thread in the endpoint runs when it leaves, or the event thread. */
 void vrb_rdm_conn_hand(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task);
-/* The timer has expired. Returns the time that it was set for, UINT64_MAX if it is set again. */
+/* Reads the expired timer. Returns the time it was set for, or UINT64_MAX if it was set again. */
 uint64_t vrb_rdm_conn_expired(struct vrb_rdm_conns *conns);
-/* Runs the tasks, or leaves them to the thread that is in the endpoint and tries again soon. */
+/*
+ * Runs the tasks, or leaves them to the thread that is in the endpoint and tries again soon. Called
+ * without the lock.
+ */
 void vrb_rdm_conn_tasks(struct ofi_rdm_ep *ep);
 /* Runs the tasks that are left. Called without the lock. */
 void vrb_rdm_conn_settle(struct ofi_rdm_ep *ep);
@@ -145,22 +148,23 @@ struct ofi_rdm_cmwire vrb_rdm_conn_words(const struct ofi_rdm_peer *peer,
 /* Packs the private data of a request or a reply to a peer. Returns its length. */
 uint8_t vrb_rdm_conn_data(const struct ofi_rdm_peer *peer, enum ofi_rdm_cmwire_kind kind,
 			  uint8_t *wire);
-/* The same for a reject, also to a peer that is not known. */
+/* Does the same for a reject, also to a peer that is not known. */
 uint8_t vrb_rdm_conn_reject_data(const struct ofi_rdm_ep *ep, enum ofi_rdm_cmwire_reason reason,
 				 uint8_t *wire);
-/* Returns the private data of an event, with their length, or NULL. */
+/* Returns the private data of an event and its length, or NULL. */
 const uint8_t *vrb_rdm_conn_bytes(const struct rdma_cm_event *event, size_t *len);
 enum ofi_rdm_wire_error vrb_rdm_conn_parse(const struct rdma_cm_event *event,
 					   struct ofi_rdm_cmwire *cm);
-/* Stores what a peer says about itself. */
+/* Stores the peer's properties from its message. */
 void vrb_rdm_conn_learn(struct vrb_rc_conn *conn, const struct ofi_rdm_cmwire *cm);
 /*
- * Returns the address on which a peer says it listens; a link-local one gets the endpoint's scope.
+ * Sets *addr to the address on which a peer states it listens; a link-local one gets the endpoint's
+ * scope. Returns false if it is not valid.
  */
 bool vrb_rdm_conn_addr(const struct ofi_rdm_ep *ep, const struct ofi_rdm_cmwire *cm,
 		       struct ofi_rdm_addr *addr);
 /*
- * Returns true if that is an address of the host from which the message came, according to the
+ * Returns true if the address in the message is the one from which it came, according to the
  * connection manager.
  */
 bool vrb_rdm_conn_is_from(const struct ofi_rdm_cmwire *cm, const struct ofi_rdm_addr *from);
@@ -169,7 +173,7 @@ bool vrb_rdm_conn_is_from(const struct ofi_rdm_cmwire *cm, const struct ofi_rdm_
 void vrb_rdm_first_put(struct vrb_rc_conn *conn, uint8_t len, struct vrb_ud_first *first);
 /* Delivers the message of a request that is being accepted, if it counts. */
 void vrb_rdm_first_take(struct vrb_rc_conn *conn, const struct rdma_cm_event *event);
-/* Called when the connection is up: settles whether the peer has the message. */
+/* Called when the connection is up: the answer stated whether the peer has the message. */
 void vrb_rdm_first_end(struct vrb_rc_conn *conn);
 
 /* Logs the state changes of a connection at FI_LOG_LEVEL=debug. */

@@ -30,7 +30,7 @@
 /* Time until a connection that does not drain is resumed, and for reads of a closing endpoint. */
 #define DRAIN_MS       100
 #define PROVE_MS       5000 /* with a job secret: time for the first packet of an accepted peer */
-#define ENABLE_MS      10   /* a timer that fi_enable has set waits until the call is over */
+#define ENABLE_MS      10   /* retry of a timer that expires before fi_enable is complete */
 #define BACKOFF_MS     20
 #define BACKOFF_MAX_MS 1000
 
@@ -111,14 +111,14 @@ static int set_peers(struct ofi_rdm_ep *ep)
 	return -FI_EINVAL;
 }
 
-/* Where connections begin on datagrams, the limit is of those that get queue pairs. */
+/* If connections start on datagrams, FI_VERBS_MAX_CONN limits their queue pairs instead. */
 static uint32_t conn_cap(const struct ofi_rdm_ep *ep)
 {
 	return vrb_params.max_conn && !vrb_rc_domain(ep)->grows ? (uint32_t)vrb_params.max_conn
 								: UINT32_MAX;
 }
 
-/* Returns the share of strangers in the queue pairs, or in FI_VERBS_MAX_CONN. */
+/* Returns the limit for strangers: 3/4 of FI_VERBS_MAX_CONN or of the device's queue pairs. */
 static uint32_t stranger_share(const struct ofi_rdm_ep *ep)
 {
 	uint32_t cap = conn_cap(ep);
@@ -201,7 +201,7 @@ static int start_listening(struct rdma_cm_id *id, const char *call, struct ofi_r
 			  fi_strerror(-ret), vrb_remedy(-ret));
 }
 
-/* A new id takes the address, so that the address can be changed; then the old id is destroyed. */
+/* Listens with a new id, because an id can be bound only once, and destroys the old one. */
 static int listen_at(struct ofi_rdm_ep *ep, const char *call, const struct sockaddr_storage *local)
 {
 	struct vrb_rdm_listener *listener = &vrb_rc(ep)->conns.listener;
@@ -280,8 +280,8 @@ static bool reads_go_on(struct ofi_rdm_ep *ep)
 }
 
 /*
- * Receives of a shared context are reported when connections are flushed, and their memory may be
- * freed at once, so the device must not write to it any more.
+ * Waits for RDMA reads. Receives of a shared context are reported when connections are flushed, and
+ * their memory may be freed at once, so the device must no longer write to it.
  */
 static void end_reads(struct ofi_rdm_ep *ep)
 {

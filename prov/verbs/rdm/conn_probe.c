@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Probes the host of a peer that does not answer: sends a connection request to a port on which
- * nobody can listen. The host's connection manager refuses it, for which no process has to run.
+ * nobody can listen. The host's connection manager refuses it, even if no process runs.
  *
  * One probe answers for all peers of a host. If each peer had its own, the probes of a host that is
  * merely busy would keep it busy: hundreds of processes that connect to each other would ask more
@@ -78,7 +78,7 @@ static bool send_probe(struct vrb_rdm_host_probe *probe)
 	return !rdma_connect(probe->id, &param);
 }
 
-/* Returns the record of the peer's host; it is emptied if it is another host's. */
+/* Returns the record of the peer's host, which is cleared if it was another host's. */
 static struct vrb_rdm_host *probe_host_of(const struct ofi_rdm_peer *peer)
 {
 	struct vrb_rdm_host *host = &vrb_rc(peer->ep)->conns.hosts[vrb_rc_peer(peer)->policy.host];
@@ -90,7 +90,7 @@ static struct vrb_rdm_host *probe_host_of(const struct ofi_rdm_peer *peer)
 	return host;
 }
 
-/* The probe is on its way, or there is no route: from now on the silence is the host's. */
+/* Called when a probe was sent, or there is no route: from now on the host counts as silent. */
 static void peer_probed(struct ofi_rdm_peer *peer)
 {
 	vrb_rdm_conn_step(peer, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_PROBED });
@@ -122,8 +122,8 @@ static void host_answered(struct ofi_rdm_peer *peer)
 }
 
 /*
- * The answer about a connection. Its host answers for itself, and for a port where nobody listens,
- * but not for a process; a process states its incarnation.
+ * Handles the answer about a connection. The host answers for itself, and for a port on which
+ * nobody listens, but not for a process; a process states its incarnation.
  */
 static void ask_answered(struct vrb_rdm_host_probe *probe, const struct rdma_cm_event *event)
 {
@@ -203,7 +203,7 @@ static void probe_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *
 
 static const struct vrb_owner_ops probe_owner_ops = { .event = probe_cm_event };
 
-/* Returns true if that was so recently that it need not be done again. */
+/* Returns true if the time is not 0 and at most so many intervals ago. */
 static bool is_within(uint64_t when, unsigned int intervals)
 {
 	return when &&
@@ -228,7 +228,7 @@ static bool host_is_probed(struct ofi_rdm_peer *peer)
 		return true;
 	}
 	if (is_recent(host->begun)) {
-		/* The one before counts, too, as this one may be under way. */
+		/* An earlier probe counts, too, because the latest one may not be sent yet. */
 		if (is_within(host->asked, 2) && host->heard < host->asked)
 			peer_probed(peer);
 		return true;
@@ -257,7 +257,7 @@ static bool probe_new(struct ofi_rdm_peer *peer, struct vrb_rdm_host_probes *lis
 	return false;
 }
 
-/* A host that is not known by its IP address is not probed. */
+/* A peer that is known only by the name of its queue pair has no host to probe. */
 void vrb_rdm_conn_probe_host(struct ofi_rdm_peer *peer)
 {
 	if (ofi_rdm_addr_is_qp(&peer->addr) ||

@@ -52,7 +52,7 @@ static int accept_conn(struct vrb_rc_conn *conn, const struct rdma_cm_event *eve
 	return errno == EINVAL ? -FI_ECONNABORTED : vrb_errno(errno);
 }
 
-/* Ends the connection. The id belongs to the caller again, which rejects the request. */
+/* Ends the connection, but leaves its id to the caller, which rejects the request. */
 static void accept_failed(struct vrb_rc_conn *conn, int err)
 {
 	conn->id = NULL;
@@ -146,7 +146,7 @@ static enum ofi_rdm_cmwire_reason admit_host(struct ofi_rdm_ep *ep, const struct
 		       : OFI_RDM_CMWIRE_BUSY;
 }
 
-/* Stores where a request came from, as far as is certain. */
+/* Sets *from to the sender of a request, as known to the connection manager or the device. */
 static void request_sender(const struct ofi_rdm_ep *ep, const struct rdma_cm_event *event,
 			   struct ofi_rdm_addr *from)
 {
@@ -246,8 +246,8 @@ static enum ofi_rdm_cmwire_reason conn_requested(struct ofi_rdm_ep *ep,
 }
 
 /*
- * Warns of refusals that a person may have to look into; FI_WARN_SPARSE keeps strangers from
- * filling the log.
+ * Warns of refusals that the user may have to fix; FI_WARN_SPARSE keeps strangers from filling the
+ * log.
  */
 static void log_refused(const struct ofi_rdm_ep *ep, const struct rdma_cm_event *event,
 			enum ofi_rdm_cmwire_reason reason)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connections to peers: chooses the ones that end to make room for others. */
+/* Connections to peers: chooses connections to end, to make room for others. */
 #include "conn_int.h"
 #include "prov/rdm/upcall.h"
 
@@ -35,7 +35,7 @@ static bool enough_leave(const struct ofi_rdm_conn_set *set)
 }
 
 /*
- * Ends one connection. For a stranger that asks, only one that must go for it is ended. Connections
+ * Ends one connection, for a stranger only one that the policy permits to end for it. Connections
  * used since the last check are spared once more. The number of checks is limited.
  */
 static void evict_one(struct ofi_rdm_conn_set *set, const struct ofi_rdm_peer *asker)

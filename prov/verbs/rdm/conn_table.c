@@ -13,7 +13,7 @@ static void insert(const struct vrb_rc_table *table, struct vrb_rc_conn *conn)
 	*vrb_rc_table_list(table, conn->qp_num) = conn;
 }
 
-/* Lists become longer if there is no memory for more of them. */
+/* If there is no memory for more lists, the existing ones become longer. */
 bool vrb_rc_table_reserve(struct vrb_rc_table *table)
 {
 	struct vrb_rc_table more = { .size = table->size ? 2 * table->size : FEWEST,

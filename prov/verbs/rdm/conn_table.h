@@ -8,14 +8,14 @@
 
 struct vrb_rc_conn;
 
-/* Zeros are an empty one, which owns no memory. */
+/* A zeroed table is empty and owns no memory. */
 struct vrb_rc_table {
 	struct vrb_rc_conn **lists;
 	uint32_t size; /* number of lists: a power of 2, or 0 */
 	uint32_t used;
 };
 
-/* Returns the list for a number. There are lists: size is not 0. */
+/* Returns the list for a number. The size must not be 0. */
 static inline struct vrb_rc_conn **vrb_rc_table_list(const struct vrb_rc_table *table,
 						     uint32_t number)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connections to peers on unreliable datagrams: what differs from queue pairs. */
+/* Connections to peers on unreliable datagrams: the differences from queue pairs. */
 #include <rdma/fi_errno.h>
 #include "conn_int.h"
 
-/* The peer's first packet is here, or it is silent, or the connection has ended. */
+/* Handles news: the peer's first packet arrived, it is silent, or the connection has ended. */
 static void ud_news_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)
 {
 	struct vrb_rc_conn *conn =
@@ -24,7 +24,7 @@ static void ud_news_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)
 		vrb_rdm_conn_broken(conn, err);
 }
 
-/* The thread that polls is in the middle of it: it does it when it leaves. */
+/* Called while polling: leaves the news to be handled when the thread leaves the endpoint. */
 static void ud_news(struct vrb_rc_conn *conn)
 {
 	if (conn->ep->closing || conn->news.queued || conn->state >= VRB_RC_CONN_ENDED)

@@ -26,7 +26,7 @@ LIST_HEAD(vrb_rdm_host_probes, vrb_rdm_host_probe);
 SLIST_HEAD(vrb_rdm_deferred_list, vrb_rdm_deferred);
 TAILQ_HEAD(vrb_rdm_starved, vrb_rc_peer);
 
-/* What the event thread frees without the endpoint's lock, between events. */
+/* An object that the event thread frees without the endpoint's lock, between events. */
 struct vrb_rdm_deferred {
 	SLIST_ENTRY(vrb_rdm_deferred) link;
 	/* Destroys the id or the queue pair. */
@@ -51,19 +51,16 @@ struct vrb_rdm_conns {
 	uint64_t host_key;	       /* random key that distributes hosts over set.hosts */
 	struct vrb_rdm_secret *secret; /* NULL if there is none */
 	struct ofi_rdm_conn_set set;
-	bool rx_short; /* receives could not be posted, and maybe no completion triggers a retry */
-	/*
-	 * Peers for which something could not be posted, and possibly no completion triggers a
-	 * retry.
-	 */
+	bool rx_short; /* receives could not be posted; maybe no completion triggers a retry */
+	/* Peers to which a post failed; maybe no completion triggers a retry. */
 	struct vrb_rdm_starved starved;
 	uint64_t probed; /* when all connections were last probed for bounce buffers, in ms */
-	bool crowded;	 /* a peer waits for room that nobody is making */
-	uint64_t late;	 /* until then this process counts as one that does not get to run */
+	bool crowded;	 /* there are too many connections: checks again soon */
+	uint64_t late;	 /* in ms: until then this process counts as delayed by others */
 	struct ofi_lock armed_lock;
 	uint64_t armed;	   /* when the timer expires, UINT64_MAX if it is not set */
 	uint64_t expired;  /* when it expired for the tick that is queued; atomic */
-	uint64_t watch;	   /* time of the next check of peers that owe us something */
+	uint64_t watch;	   /* time of the next check of awaited peers */
 	uint32_t watched;  /* the last one checked, index into ep->peers */
 	unsigned int seed; /* random seed for the delays between attempts */
 	struct vrb_rdm_listener listener;

@@ -16,7 +16,7 @@
 #include "prov/verbs/provider/mr_hmem.h"
 #include "prov/verbs/provider/prov.h"
 
-/* Bytes that a peer may read or write, registered only for that. */
+/* A registration of exactly the bytes that a peer may read or write. */
 struct vrb_rdm_lease {
 	struct ibv_mr *ibv;
 	struct iovec what;
@@ -81,8 +81,8 @@ static void mem_set_lease(struct ofi_rdm_proto_mr *mr, struct vrb_rdm_lease *lea
 }
 
 /*
- * The device of an unordered domain cannot tell a peer that has proved that it knows the job secret
- * from anybody else.
+ * Returns the access that the device grants. On an unordered device it serves any peer with the
+ * key, so with a job secret it grants no remote access.
  */
 static int granted_by_device(struct ofi_rdm_ep *ep, int access)
 {
@@ -100,7 +100,7 @@ static struct ibv_mr *reg_hmem(struct ofi_rdm_ep *ep, const struct iovec *iov, i
 	return vrb_mr_hmem_try(vrb_rc_domain(ep), &memory, access, why);
 }
 
-/* hmem is the interface of device memory, or NULL. */
+/* Registers the bytes in a new lease; hmem is the interface of device memory, or NULL. */
 static int lease_new(struct ofi_rdm_ep *ep, const struct iovec *iov, int access,
 		     const struct ofi_hmem *hmem, struct vrb_rdm_lease **lease)
 {
@@ -188,8 +188,8 @@ static int reg_exact(struct ofi_rdm_ep *ep, const struct iovec *iov, bool writte
 }
 
 /*
- * Device memory is registered for each message, and nothing of it is kept: what was freed is never
- * used. If it cannot be registered, the message goes in segments, which are copied.
+ * Device memory is registered for each message and not cached, so freed memory is never used. If it
+ * cannot be registered, the message is sent in segments, which are copied.
  */
 static int reg_device(struct ofi_rdm_ep *ep, const struct iovec *iov,
 		      enum ofi_rdm_proto_access access, const struct ofi_hmem *hmem,
@@ -242,7 +242,7 @@ static int retry_mem(struct ofi_rdm_peer *peer)
 	return -FI_EAGAIN;
 }
 
-/* The peer has a right that only the end of the connection revokes. */
+/* Ends the connection soon, because only that revokes the peer's right. */
 static void end_soon(struct ofi_rdm_peer *peer, int err)
 {
 	if (vrb_rc_peer(peer)->conn)

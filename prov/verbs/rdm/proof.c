@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How the two ends of a connection prove that they know the job secret. */
+/* Proves to the peer of a connection that this end knows the job secret, and checks its proof. */
 #include "proof.h"
 
 #include <stdlib.h>
@@ -21,13 +21,13 @@ struct first_packet {
 
 static const char prove[8] = "weftPROV", proven[8] = "weftGOOD";
 
-/* Returns the secret made of the peer's key, or that of the endpoint. */
+/* Returns the secret made from the peer's key, or that of the endpoint. */
 static const struct vrb_rdm_secret *secret_of(const struct vrb_rc_conn *conn)
 {
 	return conn->proof->secret ? conn->proof->secret : vrb_rc(conn->ep)->conns.secret;
 }
 
-/* A peer that has no key in the address vector cannot prove anything. */
+/* Takes the peer's key from the address vector; without one, the peer cannot prove anything. */
 static int take_av_key(struct vrb_rc_conn *conn)
 {
 	const struct ofi_rdm_ep *ep = conn->ep;
@@ -69,8 +69,8 @@ static void put_qp(uint8_t *to, uint32_t number)
 }
 
 /*
- * Fills in the rest of the handshake, which is known once the number of the peer's queue pair is,
- * or of what stands for it.
+ * Fills in the rest of the handshake once the number of the peer's queue pair, or of its stand-in,
+ * is known.
  */
 static void proof_complete(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 {

@@ -5,7 +5,7 @@
  * provides as well. The reply carries random bytes of the responder, followed by its authentication
  * code. The initiator's first packet is its own code; until it has arrived, the responder grants no
  * remote access, and any other packet ends the connection. The initiator sends nothing else until
- * that packet is answered. Endpoints without a secret skip all this. The caller holds the
+ * that packet is answered. Endpoints without a secret use none of this. The caller holds the
  * endpoint's lock.
  */
 #ifndef VRB_RDM_PROOF_H
@@ -20,19 +20,19 @@
 
 struct vrb_rdm_proof {
 	struct vrb_rdm_hello hello;
-	bool active;	/* we requested the connection */
+	bool active;	/* this end requested the connection */
 	bool waits;	/* waits for the peer's first packet; any other ends the connection */
 	bool shut;	/* the queue pair grants no remote access */
 	uint64_t known; /* the incarnation that the reply states */
 	uint32_t serial;
-	struct vrb_rdm_secret *secret; /* made of the peer's key in the address vector, or NULL */
+	struct vrb_rdm_secret *secret; /* made from the peer's key in the address vector, or NULL */
 };
 
 /* Allocates the proof of a connection that needs one. Returns 0 or -FI_E*. */
 int vrb_rdm_proof_new(struct vrb_rc_conn *conn, bool active);
 /*
- * Writes the private data of our request or reply to `wire`, which has VRB_RDM_CM_MAX bytes.
- * Returns their length, or 0 on failure.
+ * Write the private data of a request or a reply to `wire`, which has VRB_RDM_CM_MAX bytes. Return
+ * its length, or 0 on failure.
  */
 uint8_t vrb_rdm_proof_request(struct vrb_rc_conn *conn, uint8_t *wire);
 uint8_t vrb_rdm_proof_reply(struct vrb_rc_conn *conn, const struct rdma_cm_event *event,

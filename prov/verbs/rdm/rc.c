@@ -75,7 +75,7 @@ static int retry(struct ofi_rdm_peer *peer, int err)
 	return -FI_EAGAIN;
 }
 
-/* Device memory that cannot be copied ends the connection: the message can't be sent. */
+/* Ends the connection, because a message in device memory that cannot be copied cannot be sent. */
 static int bounce_give_up(struct ofi_rdm_peer *peer, struct vrb_rdm_buf *bounce)
 {
 	vrb_rdm_pool_put(&vrb_rc(peer->ep)->tx_bufs, bounce);
@@ -114,8 +114,8 @@ static int send_bounced(struct ofi_rdm_peer *peer, const void *hdr, size_t hdr_l
 }
 
 /*
- * Inline data is read by the processor, so what may be device memory is not sent inline. On true
- * the segments of the payload are set.
+ * Returns true if the packet can be sent inline; then the segments of the payload are set. The
+ * processor reads inline data, so endpoints with device memory do not use it.
  */
 static bool goes_inline(const struct ofi_rdm_ep *ep, struct vrb_rdm_packet *packet, size_t hdr_len,
 			const struct iovec *iov, size_t offset, size_t len)
@@ -160,7 +160,7 @@ static int post_rdma(struct ofi_rdm_peer *peer, struct vrb_rdm_fast_rma *rma, vo
 	return retry(peer, vrb_rc_conn_post(vrb_rc_peer(peer)->conn, wr, flags, context, NULL));
 }
 
-/* Copies from the memory of a process on this host. The completion follows as of any other read. */
+/* Copies from the memory of a process on this host. The completion is that of any other read. */
 static OFI_OUTLINE int read_copied(struct ofi_rdm_proto_in *in, void *addr, size_t len,
 				   uint64_t remote, uint64_t key)
 {
@@ -402,9 +402,9 @@ static const struct ofi_rdm_xport_ops rc_ops = {
 };
 
 /*
- * Soft-RoCE answers a read with all its packets at once. If the network loses some of them, it
- * waits for a timeout and repeats everything after them. A large message is therefore read in
- * pieces that a network can buffer.
+ * Soft-RoCE answers a read with all its packets at once. If the network loses some of them, the
+ * reader waits for a timeout, and everything after them is retransmitted. A large message is
+ * therefore read in pieces that a network can buffer.
  */
 static void limit_reads(const struct vrb_domain *domain, struct ofi_rdm_xport_props *props)
 {
@@ -414,7 +414,7 @@ static void limit_reads(const struct vrb_domain *domain, struct ofi_rdm_xport_pr
 	props->reads = SOFT_READS;
 }
 
-/* The longest message of an unordered device is a packet, of which longer transfers are made. */
+/* On an unordered device max_msg_size is one packet, and longer transfers consist of several. */
 static size_t most_at_once(const struct vrb_domain *domain, const struct fi_info *info)
 {
 	size_t most = domain->unordered ? 0 : info->ep_attr->max_order_waw_size;
@@ -434,7 +434,7 @@ struct ofi_rdm_xport vrb_rdm_rc(const struct vrb_domain *domain, const struct fi
 			.delivers = domain->ctx->device->transport_type != IBV_TRANSPORT_IWARP,
 			.can_read = true,
 			.copies = domain->shares,
-			/* An adapter reads at most, whatever verbs prefers. */
+			/* RDMA writes of an EFA are not used, whatever FI_VERBS_* prefers. */
 			.can_write = !domain->unordered,
 			.window = OFI_RDM_WIRE_WINDOW,
 			.max_packet = (size_t)vrb_params.rdm_buffer_size,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The RC transport of the engine: its parts of endpoints and peers. An endpoint has one shared
- * receive queue, one CQ for everything, and one RC queue pair per peer, connected at first use.
+ * receive queue, one CQ for everything, and one RC queue pair per peer, connected at first use; on
+ * datagrams it has stand-ins for these, see ud.h.
  */
 #ifndef VRB_RDM_RC_H
 #define VRB_RDM_RC_H
@@ -33,7 +34,7 @@ struct vrb_rdm_fast {
 	struct ibv_sge sge[2];
 	struct ibv_send_wr wr;
 	uint64_t flags; /* flags for the completion of fi_send or fi_tsend */
-	size_t end;	/* they send shorter messages this way */
+	size_t end;	/* shorter messages of these calls take the fast path */
 };
 
 struct vrb_rdm_packet {
@@ -53,10 +54,10 @@ struct vrb_rdm_fast_rma {
 
 struct vrb_rc_ep {
 	struct ibv_comp_channel *channel;
-	bool deaf; /* the device has no events: the channel never gets readable */
+	bool deaf; /* the device has no completion events: the channel never becomes readable */
 	struct ibv_cq *cq;
-	struct ibv_cq *poll_cq;		 /* what is polled: cq, or what stands for it, see shm.h */
-	struct vrb_shm *shm;		 /* NULL: none with any peer */
+	struct ibv_cq *poll_cq;		 /* the CQ to poll: cq, or its stand-in, see shm.h */
+	struct vrb_shm *shm;		 /* NULL: no peer has shared memory */
 	struct vrb_ud *ud;		 /* NULL: connections have queue pairs */
 	struct ibv_wc wc[VRB_RDM_BATCH]; /* polled by the thread that holds the lock */
 	struct {
@@ -75,13 +76,13 @@ struct vrb_rc_ep {
 	/* Memory. */
 	struct vrb_rdm_pool tx_bufs; /* bounce buffers */
 	struct vrb_rdm_rx_ring rx;   /* receive buffers */
-	struct vrb_rdm_lease *lease; /* registration that a peer last got for reading, or NULL */
+	struct vrb_rdm_lease *lease; /* the latest registration for a peer's reads, or NULL */
 	SLIST_HEAD(, vrb_rdm_lease) spare_leases;
 
 	/* Connections. */
 	struct vrb_rc_table by_qp;
 	uint32_t recent_qp;  /* live connection of a peer that is up and marked as used, or none */
-	uint32_t recent_src; /* the number that the peer's messages have for matching */
+	uint32_t recent_src; /* the source of the peer's messages in matching */
 	/* The peer's own number; the contexts of a scalable endpoint share recent_src. */
 	uint32_t recent_number;
 	struct vrb_rdm_conns conns;
@@ -94,15 +95,15 @@ struct vrb_rc_peer {
 	uint32_t conns;		    /* number of its connections in any state */
 	uint32_t seen;		    /* value of conn->head when its use was last checked */
 	/*
-	 * Marks of messages that travel in requests on datagrams, see conn_first.c: of the one that
-	 * may have been delivered to the peer, and of the last one that it delivered here; or 0.
+	 * Marks of messages in connection requests on datagrams, see conn_first.c: of the one that
+	 * may have been delivered to the peer, and of the peer's last one delivered here; or 0.
 	 */
 	uint32_t doubt, delivered;
 	/* Used for sending, or being flushed; NULL if there is none. */
 	struct vrb_rc_conn *conn;
 	struct vrb_rc_conn *next;	   /* being set up */
 	struct vrb_rdm_host_probes probes; /* unanswered probes of its host */
-	struct vrb_rdm_host_probes asks;   /* the same about a connection on datagrams */
+	struct vrb_rdm_host_probes asks;   /* probes about a connection on datagrams */
 	TAILQ_ENTRY(vrb_rc_peer) starving;
 	bool starved;		 /* in the endpoint's conns.starved */
 	uint32_t bounces;	 /* bounce buffers held by queued operations */
@@ -157,7 +158,7 @@ int vrb_rdm_mem_bind(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *m
 int vrb_rdm_mem_revoke(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr,
 		       struct ofi_rdm_proto_item *item);
 void vrb_rdm_mem_dereg(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr);
-/* Called when nobody has a right to memory any more. */
+/* Frees unused objects. Called when no peer has a right to memory anymore. */
 void vrb_rdm_mem_fini(struct ofi_rdm_ep *ep);
 /* The transport's part of a peer (peer.c). */
 struct ofi_rdm_peer *vrb_rc_peer_new(void);

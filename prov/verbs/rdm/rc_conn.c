@@ -264,7 +264,7 @@ static struct ibv_qp *qp_of(const struct vrb_rc_conn *conn)
 	return conn->ud ? vrb_ud_conn_qp(conn) : conn->qp;
 }
 
-/* Datagrams are acknowledged by the endpoint itself, so none is lost. */
+/* Datagrams need nothing: the endpoint itself acknowledges them, so none is lost. */
 void vrb_rc_conn_stop(struct vrb_rc_conn *conn)
 {
 	struct ibv_qp *qp = qp_of(conn);
@@ -296,7 +296,7 @@ bool vrb_rc_conn_freeable(const struct vrb_rc_conn *conn, uint64_t now)
 	       __atomic_load_n(&domain->no_last_wqe, __ATOMIC_RELAXED);
 }
 
-/* A context that is not NULL tells that the packet took no credit. */
+/* The context of the slot is not NULL, because the packet took no credit. */
 int vrb_rc_conn_send(struct vrb_rc_conn *conn, const void *bytes, size_t len)
 {
 	const uint64_t flags = (uint64_t)VRB_RDM_PROBE << OFI_RDM_KIND_SHIFT;

@@ -22,7 +22,7 @@ enum vrb_rdm_kind {
 	VRB_RDM_READ,	/* context: ofi_rdm_proto_in */
 	VRB_RDM_WRITE,	/* context: ofi_rdm_proto_out */
 	VRB_RDM_OP,	/* context: ofi_rdm_op */
-	/* Carries nothing, retires what is before it; with a context: a packet of the transport. */
+	/* Empty, only retires earlier ones; or with a context, a packet of the transport's own. */
 	VRB_RDM_PROBE,
 	VRB_RDM_BIND,	/* of a memory window */
 	VRB_RDM_REVOKE, /* context: ofi_rdm_proto_item */
@@ -39,13 +39,13 @@ struct vrb_rdm_slot {
 
 STAILQ_HEAD(vrb_rdm_early, vrb_rdm_rx);
 
-/* In this order. Only a connection whose accept failed goes back to NEW, before it ends. */
+/* States only increase, except that a connection whose accept failed returns to NEW and ends. */
 enum vrb_rc_conn_state {
 	VRB_RC_CONN_NEW,
 	VRB_RC_CONN_CALLING,  /* active: resolving, or request sent */
 	VRB_RC_CONN_ACCEPTED, /* passive: accepted, not yet established */
 	VRB_RC_CONN_UP,
-	VRB_RC_CONN_ENDED, /* what was posted is being flushed */
+	VRB_RC_CONN_ENDED, /* posted work requests are being flushed */
 	VRB_RC_CONN_DEAD,  /* in ep->conns.dead_conns: the event thread will free it */
 };
 
@@ -57,13 +57,13 @@ struct vrb_rc_conn {
 	struct ofi_rdm_peer *peer;
 	struct rdma_cm_id *id;
 	struct ibv_qp *qp;
-	struct ibv_qp *sq; /* what is posted to: qp, or what stands for it, see shm.h */
+	struct ibv_qp *sq; /* the queue pair to post to: qp, or its stand-in, see shm.h */
 	struct vrb_shm_conn *shm;
-	struct vrb_ud_conn *ud; /* what stands for the queue pair, or NULL; see ud.h */
-	bool peer_shares;	/* the peer takes part in shared memory */
+	struct vrb_ud_conn *ud; /* the stand-in for the queue pair, or NULL; see ud.h */
+	bool peer_shares;	/* the peer supports shared memory */
 	bool mirror;	 /* the passive end of an endpoint's connection to itself: receives only */
 	bool live;	 /* packets go to the peer's protocol: it is peer->conn, or a mirror */
-	bool used;	 /* something arrived; cleared by whoever checks it */
+	bool used;	 /* a packet arrived; cleared when it is checked */
 	bool asked;	 /* the work request `asked_at` probes the peer's end */
 	bool rma_events; /* the peer wants RMA events for operations on its memory */
 	/* The queue pair was connected, so it may have taken receives of the SRQ. */
@@ -74,7 +74,7 @@ struct vrb_rc_conn {
 	int err;      /* FI_E*: why it has ended */
 	int fault;    /* FI_E*: why the event thread must end it */
 	size_t eager; /* payload that the peer's buffers hold */
-	/* In ms: it is freed then even if it has not let go; set when it is dead. */
+	/* Time in ms when it is freed even if let_go is not set; set when it is dead. */
 	uint64_t linger;
 	/* NULL without a job secret, and for an endpoint's connection to itself. */
 	struct vrb_rdm_proof *proof;
@@ -82,7 +82,7 @@ struct vrb_rc_conn {
 	struct vrb_rdm_early early;
 	struct vrb_rdm_slot last; /* the last work request, posted when the connection ended */
 	uint32_t size, mask;	  /* capacity in work requests, a power of two */
-	/* Silent work requests in a row, minus one, before one is signaled; 0: all are. */
+	/* One work request in each quiet + 1 is signaled even if it is silent; 0: all are. */
 	uint32_t quiet;
 	uint32_t head, tail; /* numbers of posted and completed work requests */
 	struct vrb_rdm_slot *slots;
@@ -94,8 +94,8 @@ struct vrb_rc_conn {
 	struct {
 		struct ofi_rdm_task task;
 		bool queued;
-		bool met;    /* its first packet is here */
-		bool silent; /* the peer does not acknowledge what was sent */
+		bool met;    /* its first packet has arrived */
+		bool silent; /* the peer does not acknowledge packets */
 		int err;     /* FI_E*: the connection has ended; or 0 */
 	} news;
 	struct vrb_rdm_deferred deferred;
@@ -106,21 +106,21 @@ struct vrb_rc_conn {
  * if there is no room, which is logged.
  */
 struct vrb_rc_conn *vrb_rc_conn_new(struct ofi_rdm_ep *ep);
-/* Returns true while more than a quarter of the room is left, which strangers cannot use. */
+/* Returns true while more than a quarter of the room is left; strangers cannot use the rest. */
 bool vrb_rc_conn_has_room(const struct ofi_rdm_ep *ep);
 /* Frees a connection whose id and queue pair have been destroyed or passed on. */
 void vrb_rc_conn_free(struct vrb_rc_conn *conn);
 /* Creates the queue pair in INIT. Returns 0 or -FI_E*. */
 int vrb_rc_conn_create_qp(struct vrb_rc_conn *conn);
 /*
- * Moves the queue pair from INIT through RTR to RTS, using what the id knows about the peer.
- * Returns 0 or -FI_E*; returns -FI_ECONNABORTED without logging if the request or the reply no
- * longer exists because the other side gave up.
+ * Moves the queue pair from INIT through RTR to RTS, with the attributes that the id has for the
+ * peer. Returns 0 or -FI_E*; returns -FI_ECONNABORTED without logging if the request or the reply
+ * no longer exists because the other side gave up.
  */
 int vrb_rc_conn_connect(struct vrb_rc_conn *conn);
 /* Grants the peer its remote access. Returns 0 or FI_E*. */
 int vrb_rc_conn_open(struct vrb_rc_conn *conn);
-/* Makes the device acknowledge nothing more that the peer sends. */
+/* Makes the device stop acknowledging the peer's packets. */
 void vrb_rc_conn_stop(struct vrb_rc_conn *conn);
 /*
  * Makes everything posted complete with errors, and then conn->last. Returns false if that may not
@@ -128,7 +128,7 @@ void vrb_rc_conn_stop(struct vrb_rc_conn *conn);
  */
 bool vrb_rc_conn_break(struct vrb_rc_conn *conn);
 /*
- * Sends a packet of the transport's own, for which the ring has a slot apart from the peer's
+ * Sends a packet of the transport's own, for which the ring has a slot outside of the peer's
  * credits. Returns 0 or FI_E*.
  */
 int vrb_rc_conn_send(struct vrb_rc_conn *conn, const void *bytes, size_t len);
@@ -138,8 +138,8 @@ int vrb_rc_conn_send(struct vrb_rc_conn *conn, const void *bytes, size_t len);
  */
 void vrb_rc_conn_probe(struct vrb_rc_conn *conn, struct ofi_rdm_flow *flow);
 /*
- * Does this for all connections, because their silent work requests may hold all bounce buffers; at
- * most once per millisecond, because callers that find no buffer try again.
+ * Probes all connections, because their silent work requests may hold all bounce buffers; at most
+ * once per millisecond, because callers that find no buffer try again.
  */
 void vrb_rc_conn_probe_all(struct ofi_rdm_ep *ep);
 /*
@@ -148,8 +148,8 @@ void vrb_rc_conn_probe_all(struct ofi_rdm_ep *ep);
  */
 void vrb_rc_conn_signal_all(struct ofi_rdm_ep *ep);
 /*
- * Posts the work request of vrb_rc_conn_probe() whatever was posted before it: it fails if the
- * peer's device does not respond. Returns false if nothing could be posted.
+ * Posts the work request of vrb_rc_conn_probe() in any case: it fails if the peer's device does not
+ * respond. Returns false if it could not be posted.
  */
 bool vrb_rc_conn_touch(struct vrb_rc_conn *conn, struct ofi_rdm_flow *flow);
 /* Ends the peer's rights to memory of messages. */
@@ -198,7 +198,7 @@ static inline uint32_t vrb_rc_cq_grow(const struct ofi_rdm_ep *ep, uint32_t size
 	return wanted <= size || ibv_resize_cq(vrb_rc(ep)->cq, (int)wanted) ? size : wanted;
 }
 
-/* Creates a reliable queue pair of the endpoint with so many work requests. Sets errno on NULL. */
+/* Creates an RC queue pair of the endpoint with so many work requests. Sets errno on NULL. */
 static inline struct ibv_qp *vrb_rc_qp_new(const struct ofi_rdm_ep *ep, struct vrb_owner *owner,
 					   struct ibv_srq *srq, uint32_t wrs)
 {
@@ -220,7 +220,7 @@ static inline struct ibv_qp *vrb_rc_qp_new(const struct ofi_rdm_ep *ep, struct v
 	return vrb_qp_new(vrb_rc_domain(ep)->pd, &attr);
 }
 
-/* Moves a queue pair to the error state: what is posted is flushed. Returns 0 or an errno. */
+/* Moves a queue pair to the error state, which flushes it. Returns 0 or an errno. */
 static inline int vrb_rc_qp_stop(struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
@@ -233,7 +233,7 @@ static inline bool vrb_rc_conn_idle(const struct vrb_rc_conn *conn)
 	return conn->head == conn->tail;
 }
 
-/* Returns the completion of a work request that the device has not carried out itself. */
+/* Returns the completion of a work request that the library has carried out. */
 static inline struct ibv_wc vrb_rdm_wc_sent(uint64_t wr_id, uint32_t number)
 {
 	return (struct ibv_wc){
@@ -244,7 +244,7 @@ static inline struct ibv_wc vrb_rdm_wc_sent(uint64_t wr_id, uint32_t number)
 	};
 }
 
-/* The same for a packet that has arrived in a receive buffer. */
+/* Returns the completion of a receive for a packet that the library put into its buffer. */
 static inline struct ibv_wc vrb_rdm_wc_arrived(const struct vrb_rdm_rx *rx, uint32_t len,
 					       uint32_t number)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The job secret: where it comes from, and the codes by which an endpoint proves that it knows it.
- * A code covers a role and everything that both sides have said in the handshake, including fresh
- * random bytes of each, so an observed code cannot be reused.
+ * The job secret: its source, and the authentication codes that prove its knowledge. A code covers
+ * a role and the messages of both sides of the handshake, including fresh random bytes of each, so
+ * an observed code cannot be reused.
  */
 #ifndef VRB_RDM_SECRET_H
 #define VRB_RDM_SECRET_H
@@ -32,14 +32,14 @@ enum vrb_rdm_role { VRB_RDM_INITIATOR, VRB_RDM_RESPONDER };
  */
 int vrb_rdm_secret_open(const struct fi_info *ep, const struct fi_info *domain,
 			struct vrb_rdm_secret **secret);
-/* Makes a secret of the bytes. Returns 0 or -FI_ENOMEM. */
+/* Makes a secret from the bytes. Returns 0 or -FI_ENOMEM. */
 int vrb_rdm_secret_make(const uint8_t *key, size_t len, struct vrb_rdm_secret **secret);
 /*
- * Returns true if the endpoint takes its keys from the address vector. Its own secret is then one
- * that nobody else knows.
+ * Returns true if the endpoint takes its keys from the address vector. Its own secret is then
+ * random, so nobody else knows it.
  */
 bool vrb_rdm_secret_is_av(const struct fi_info *ep, const struct fi_info *domain);
-/* Returns true if endpoints of the domain have a secret without one of their own. */
+/* Returns true if endpoints of the domain have a secret even without an auth_key of their own. */
 bool vrb_rdm_secret_is_set(const struct fi_info *domain);
 void vrb_rdm_secret_close(struct vrb_rdm_secret *secret);
 /* Computes a code of VRB_RDM_MAC_LEN bytes; the label states its purpose. */

@@ -13,13 +13,13 @@
 
 struct offer {
 	uint8_t version, kind, unused[2];
-	uint32_t index; /* of the ring, for the bell */
+	uint32_t index; /* of the ring: its bit in the bell */
 	struct vrb_shm_place bell, ring;
 };
 
 /*
- * The kernel sends to an address of this host from that address. Binding to it proves less: it
- * works with any address if net.ipv4.ip_nonlocal_bind is 1.
+ * Returns true for an address of this host: the kernel also chooses it as the source of packets to
+ * it. Binding to it would prove less, because net.ipv4.ip_nonlocal_bind may permit any address.
  */
 static bool is_here(const struct sockaddr *addr)
 {
@@ -30,7 +30,7 @@ static bool is_here(const struct sockaddr *addr)
 	       ofi_addr_same_host((const struct sockaddr *)&from, addr);
 }
 
-/* The name of a queue pair has the GID of its port, which is that of one host. */
+/* Returns true if the peer is on this host. A queue pair's name has the GID of the host's port. */
 static bool is_near(const struct ofi_rdm_addr *own, const struct ofi_rdm_addr *addr)
 {
 	return ofi_rdm_addr_is_qp(addr) ? !memcmp(own->qp.gid, addr->qp.gid, sizeof(addr->qp.gid))
@@ -81,7 +81,7 @@ void vrb_shm_close(struct ofi_rdm_ep *ep)
 	free(all);
 }
 
-/* Gives the ring a number. Returns false if there are too many, or no memory. */
+/* Assigns an index to the ring. Returns false if there are too many rings, or no memory. */
 static bool number_ring(struct vrb_shm *all, struct vrb_shm_conn *shm)
 {
 	struct vrb_shm_conn **conns;
@@ -111,7 +111,7 @@ static void close_in(struct vrb_shm_conn *shm)
 	shm->fd = -1;
 }
 
-/* Returns true if the completion that waits is for a work request of the connection. */
+/* Returns true if the held completion is for a work request of the connection. */
 static bool holds_sent(const struct vrb_shm *all, const struct vrb_rc_conn *conn)
 {
 	const struct vrb_rdm_slot *slot = (const struct vrb_rdm_slot *)(uintptr_t)all->held.wr_id;
@@ -232,7 +232,7 @@ static void take_offer(struct vrb_rc_conn *conn, const void *bytes, size_t len)
 		map_offer(conn->shm, &offer);
 }
 
-/* The peer uses the ring from now on, and says whether it copies long messages. */
+/* Called when the peer starts to use the ring; its packet states whether it copies messages. */
 static void take_start(struct vrb_shm_conn *shm, const uint8_t *bytes, size_t len)
 {
 	close_in(shm);

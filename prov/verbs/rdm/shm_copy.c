@@ -3,9 +3,8 @@
  * Long messages between processes of one host: the receiver copies them from the sender's memory,
  * where the kernel lets it, so neither side registers memory and the bytes are copied once.
  *
- * The receiver copies only what the sender has granted in the ring that the sender made, so nobody
- * can make it copy something else, of that process or of another one: the key of a message names
- * the right.
+ * The receiver copies only memory that the sender has granted in its own ring; the key of a message
+ * identifies the right. So no peer can make it copy other memory, of that process or another one.
  */
 #include <errno.h>
 #include <string.h>
@@ -65,7 +64,7 @@ static bool is_granted(const struct vrb_shm_conn *shm, uint64_t key, uint64_t re
 	return ofi_shm_grant_covers(shm->tx.map->grants, key, remote, len);
 }
 
-/* A peer that has given up the message may have used the memory for something else. */
+/* Checks the right again after the copy: the peer may have revoked it and reused the memory. */
 int vrb_shm_copy(struct vrb_rc_conn *conn, void *addr, size_t len, uint64_t remote, uint64_t key)
 {
 	struct vrb_shm_conn *shm = conn->shm;
@@ -98,7 +97,7 @@ uint64_t vrb_shm_grant(struct vrb_rc_conn *conn, const struct iovec *iov)
 	return shm->keys[number];
 }
 
-/* The connection may be a later one, whose rights have other keys. */
+/* Does nothing if the connection is a later one, whose rights have other keys. */
 void vrb_shm_revoke(struct vrb_rc_conn *conn, uint64_t key)
 {
 	struct vrb_shm_conn *shm = conn ? conn->shm : NULL;

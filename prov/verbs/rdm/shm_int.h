@@ -20,16 +20,16 @@
 #define VRB_SHM_WAKE_ID 2u
 
 /*
- * More packets of one peer than the device can have that are not polled: it has at most 32768
- * receives (FI_VERBS_RDM_RX_BUFFERS), and the peer's queue is short.
+ * More packets of one peer than can be waiting in the device: it has at most 32768 receives
+ * (FI_VERBS_RDM_RX_BUFFERS), and the peer's queue is short.
  */
 #define VRB_SHM_AHEAD 65536
 
-/* What a poll begins with. */
+/* The work that a poll begins with. */
 enum vrb_shm_turn {
 	VRB_SHM_TURN_RINGS,  /* packets in rings */
 	VRB_SHM_TURN_DEVICE, /* the completion of the device that is held */
-	VRB_SHM_TURN_SENT,   /* what was written to the ring that waits longest */
+	VRB_SHM_TURN_SENT,   /* completions of the connection that waits longest for them */
 	VRB_SHM_TURNS,
 };
 
@@ -41,8 +41,9 @@ enum vrb_shm_kind {
 };
 
 /*
- * Where senders tell an endpoint which of its rings have packets. All senders can write it, so it
- * is a hint: the endpoint also looks at each ring in turn, and asks in each ring to be woken.
+ * A bitmap in which senders mark the rings of an endpoint that have packets. All senders can write
+ * it, so it is only a hint: the endpoint also polls each ring in turn, and requests in each ring to
+ * be woken.
  */
 struct vrb_shm_bell {
 	uint64_t token[2];
@@ -53,12 +54,12 @@ struct vrb_shm_conn {
 	struct ibv_qp qp; /* stands for the connection's queue pair in ibv_post_send */
 	struct vrb_rc_conn *conn;
 
-	/* What the peer sends. */
+	/* Receiving from the peer. */
 	struct ofi_shm_ring_rx rx;
-	int fd; /* of the ring until the peer has mapped it, or -1 */
+	int fd; /* the ring's file until the peer has mapped it, or -1 */
 	uint32_t index;
-	bool started;	  /* the peer has mapped it */
-	uint32_t arrived; /* packets through the device since then */
+	bool started;	  /* the peer has mapped the ring */
+	uint32_t arrived; /* packets that arrived through the device since then */
 	bool is_awake;	  /* in shm->awake: the peer is not asked to wake this side */
 	TAILQ_ENTRY(vrb_shm_conn) awake;
 
@@ -70,16 +71,16 @@ struct vrb_shm_conn {
 		uint32_t pid;
 	} theirs;		       /* process */
 	uint32_t granted;	       /* a bit for each right of the peer */
-	uint64_t keys[OFI_SHM_GRANTS]; /* of these */
+	uint64_t keys[OFI_SHM_GRANTS]; /* the keys of these rights */
 
-	/* What is sent to the peer. */
-	struct ofi_shm_ring_tx tx; /* no map: only through the device */
+	/* Sending to the peer. */
+	struct ofi_shm_ring_tx tx; /* without a map, packets go through the device only */
 	struct vrb_shm_bell *bell;
-	uint32_t to;   /* index of the ring there */
-	uint32_t sent; /* packets through the device since the ring is used */
-	/* conn->head behind the last work request of the device, and the last RDMA, or the tail. */
+	uint32_t to;   /* index of the ring at the peer */
+	uint32_t sent; /* packets sent through the device since the ring is used */
+	/* conn->head after the last work request and RDMA of the device; the tail if complete. */
 	uint32_t device_end, rdma_end;
-	uint32_t wakes; /* posted */
+	uint32_t wakes; /* number of posted wakes that are not complete */
 	bool wake_due;
 	/* The slots whose packets are in the ring, and where they end there. */
 	uint64_t in_ring[(OFI_RDM_WIRE_WINDOW + 63) / 64];
@@ -90,31 +91,31 @@ struct vrb_shm_conn {
 };
 
 struct vrb_shm {
-	struct ibv_context context; /* of the objects that stand for others */
+	struct ibv_context context; /* of the stand-ins */
 	struct ibv_cq cq;	    /* stands for the endpoint's CQ in ibv_poll_cq */
-	struct ibv_cq *device;	    /* what was polled before */
+	struct ibv_cq *device;	    /* the CQ that was polled before */
 	const struct vrb_shm_calls *calls;
 	struct ofi_rdm_ep *ep;
 	struct vrb_shm_bell *bell;
 	struct vrb_shm_place place;  /* of the bell */
 	struct vrb_shm_conn **conns; /* by index */
 	uint32_t size;
-	uint32_t turn;		       /* index behind the ring that was looked at last */
-	uint32_t polls;		       /* so far */
-	uint32_t unasked;	       /* index of the ring that was last looked at unasked */
-	uint32_t grants_given;	       /* so far */
+	uint32_t turn;		       /* index after the ring that was polled last */
+	uint32_t polls;		       /* number of polls so far */
+	uint32_t unasked;	       /* index of the ring that was last polled without a bell */
+	uint32_t grants_given;	       /* number of rights granted so far */
 	bool is_armed;		       /* a thread may sleep */
-	uint64_t ready[VRB_SHM_WORDS]; /* rings to be looked at */
+	uint64_t ready[VRB_SHM_WORDS]; /* rings to be polled */
 	bool has_held;
 	bool starved;	    /* a packet in a ring waits for a buffer */
 	struct ibv_wc held; /* a completion of the device that waits for packets before it */
 	uint64_t held_end;  /* the end of these packets in the ring of its peer */
 	enum vrb_shm_turn turn_of;
-	/* What comes before the completion that has its turn. */
+	/* The packets and completions that come before the completion whose turn it is. */
 	struct {
 		bool is_set;
 		struct vrb_shm_conn *shm; /* its connection, if that has shared memory */
-		uint64_t written;	  /* its peer's end in the ring */
+		uint64_t written;	  /* end of the peer's packets in the ring */
 		uint32_t sent;		  /* its first work request that was not complete */
 	} goal;
 	TAILQ_HEAD(vrb_shm_pending, vrb_shm_conn) pending;
@@ -126,7 +127,7 @@ static inline struct vrb_shm *vrb_shm_of(const struct vrb_shm_conn *shm)
 	return vrb_rc(shm->conn->ep)->shm;
 }
 
-/* The calls behind the objects that stand for others (shm_post.c, shm_poll.c). */
+/* The functions of the stand-ins (shm_post.c, shm_poll.c). */
 int vrb_shm_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int vrb_shm_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc);
 /* Returns true if this side can copy from the memory of the process that made the ring. */

@@ -12,7 +12,7 @@
 #include "shm_map.h"
 
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
-/* A file that shrinks would kill whoever has mapped it. */
+/* If the file could shrink, processes that have mapped it would get SIGBUS. */
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 static bool find_host(struct vrb_shm_place *place)
@@ -47,7 +47,7 @@ static void *map_fd(int fd, size_t size)
 	return map == MAP_FAILED ? NULL : map;
 }
 
-/* A process that makes a file longer than its limit gets a signal. */
+/* Returns -1 beyond RLIMIT_FSIZE, where ftruncate() would send SIGXFSZ to the process. */
 static int create_fd(size_t size)
 {
 	struct rlimit most;

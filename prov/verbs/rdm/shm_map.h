@@ -15,11 +15,11 @@ struct vrb_shm_place {
 	uint32_t fd;
 };
 
-/* Creates memory and says where it is. Returns NULL if that is not possible. */
+/* Creates memory and sets *place to its place. Returns NULL if that is not possible. */
 void *vrb_shm_create(size_t size, struct vrb_shm_place *place);
 /*
- * Maps the memory of another process, or returns NULL if it is on another host, in another
- * namespace, of another user, or not what the token says.
+ * Maps the memory of another process. Returns NULL if it is on another host, in another network
+ * namespace or of another user, or if the token differs.
  */
 void *vrb_shm_map(const struct vrb_shm_place *place, size_t size);
 

@@ -2,8 +2,8 @@
 /*
  * Polling with shared memory: packets that arrive in rings, and completions of those written to
  * rings, are reported among the device's completions in the order of the connection. A packet in a
- * ring states how many packets the peer had sent through the device before it; what the peer wrote
- * to the ring before it sent a packet through the device is visible when that packet arrives.
+ * ring states how many packets the peer had sent through the device before it; packets that the
+ * peer wrote to the ring before it sent one through the device are visible when that one arrives.
  *
  * Before the endpoint sleeps, a flag in each ring asks the peer to wake it, which the peer does
  * through the device. When a packet of the peer arrives through the device, the flag is cleared:
@@ -15,7 +15,7 @@
 #include "shm_int.h"
 
 #define NO_END	UINT64_MAX
-#define UNASKED 16u /* after so many polls one ring is looked at without a bell */
+#define UNASKED 16u /* after so many polls one ring is polled without a bell */
 
 static bool is_in_ring(const struct vrb_shm_conn *shm, uint32_t seq)
 {
@@ -62,9 +62,9 @@ static int report_conn(struct vrb_shm_conn *shm, uint32_t end, int count, struct
 }
 
 /*
- * Reports packets of a connection, which stays in the list until everything that it has written to
- * its ring is reported, and its peer is woken. A wake that is due is posted when an earlier one
- * completes; if none is in flight, it is tried again here.
+ * Reports sent packets of a connection, which stays in the list until all its packets in the ring
+ * are reported and its peer is woken. A wake that is due is posted when an earlier one completes;
+ * if none is in flight, it is tried again here.
  */
 static int report_pending(struct vrb_shm_conn *shm, uint32_t end, int count, struct ibv_wc *wc)
 {
@@ -171,8 +171,8 @@ static void set_ready(struct vrb_shm *all, uint32_t index)
 }
 
 /*
- * Bells are taken before the rings are looked at, so that none is missed. Returns true if there are
- * rings to be looked at.
+ * Takes the bells before the rings are polled, so that none is missed. Returns true if there are
+ * rings to be polled.
  */
 static bool take_bells(struct vrb_shm *all)
 {
@@ -188,8 +188,8 @@ static bool take_bells(struct vrb_shm *all)
 }
 
 /*
- * Looks at the rings whose bells were rung, and now and then at one more in case a peer clears the
- * bells of others. Begins behind the ring that was drained last, so that each has its turn.
+ * Polls the rings whose bells were rung, and now and then one more in case a peer clears the bells
+ * of others. Begins after the ring that was drained last, so that each has its turn.
  */
 static int drain_rings(struct vrb_shm *all, int count, struct ibv_wc *wc)
 {
@@ -273,8 +273,8 @@ static void count_arrived(struct vrb_shm_conn *shm, const struct ibv_wc *wc)
 }
 
 /*
- * Passes on the held completion after what its peer wrote to the ring before it. It stays held if
- * there is no room for all of that, or no buffer.
+ * Passes on the held completion after the packets that its peer wrote to the ring before it. It
+ * stays held if there is no room for all of them, or no buffer.
  */
 static int pass_held(struct vrb_shm *all, int count, struct ibv_wc *wc)
 {
@@ -342,9 +342,9 @@ static struct vrb_shm_conn *held_for(const struct vrb_shm *all)
 }
 
 /*
- * Sets the goal: what comes before the completion that has its turn. That includes what its peer
- * has written to the ring by now, because a STOP or HALT must be processed before a completion lets
- * this side send more.
+ * Sets the goal: the packets and completions that come before the completion whose turn it is.
+ * These include all packets that its peer has written to the ring by now, because a STOP or HALT
+ * must be processed before a completion lets this side send more.
  */
 static void begin_turn(struct vrb_shm *all)
 {
@@ -364,7 +364,7 @@ static void begin_turn(struct vrb_shm *all)
 	all->goal.written = shm->started ? ofi_shm_ring_written(&shm->rx) : 0;
 }
 
-/* Returns true once what comes before the completion has been passed on. */
+/* Returns true once the packets and completions before the goal have been passed on. */
 static bool reach_goal(struct vrb_shm *all, int count, struct ibv_wc *wc, int *n)
 {
 	struct vrb_shm_conn *shm = all->goal.shm;
@@ -381,9 +381,9 @@ static bool reach_goal(struct vrb_shm *all, int count, struct ibv_wc *wc, int *n
 }
 
 /*
- * If rings fill each poll, other completions would wait forever. So a full poll is followed by one
- * that begins with the completion of the device, and then by one that begins with completions of
- * what was written to a ring.
+ * If packets in rings filled every poll, other completions would wait forever. So a full poll is
+ * followed by one that begins with the held completion of the device, and then by one that begins
+ * with completions of packets written to a ring.
  */
 static int take_turn(struct vrb_shm *all, int count, struct ibv_wc *wc)
 {
@@ -406,7 +406,7 @@ int vrb_shm_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 	struct vrb_shm *all = cq->cq_context;
 	int n;
 
-	/* Rings that fill wc must not keep wakes, which are not passed on, from being retired. */
+	/* Retires wakes, which are not passed on, even if packets in rings fill wc. */
 	hold_one(all);
 	n = take_turn(all, count, wc);
 	/* A STOP or HALT must be processed before a completion lets this side send more. */

@@ -62,14 +62,14 @@ bool vrb_shm_is_quiet(const struct vrb_rc_conn *conn)
 	return is_complete(conn, &conn->shm->device_end);
 }
 
-/* RDMA in flight must not be overtaken, and a receiver that sleeps is woken by the device. */
+/* Packets must not overtake RDMA in flight, and only the device can wake a sleeping receiver. */
 static bool ring_is_usable(struct vrb_shm_conn *shm, uint32_t len)
 {
 	return is_complete(shm->conn, &shm->rdma_end) && shm->tx.map && len <= PACKET_MAX &&
 	       !ofi_shm_ring_sleeps(&shm->tx);
 }
 
-/* A thread that sleeps is waiting for completions of the device. */
+/* Adds the connection to the pending ones, and wakes a thread that waits for the device only. */
 static void shm_enlist(struct vrb_shm_conn *shm)
 {
 	struct vrb_shm *all = vrb_shm_of(shm);
@@ -128,7 +128,7 @@ static void write_packet(struct vrb_shm_conn *shm, const struct ibv_send_wr *wr,
 	ring_bell(shm);
 }
 
-/* What is copied is complete, and is reported in its turn. */
+/* Records a copied read, which is complete and is reported in its turn. */
 static void note_copied(struct vrb_shm_conn *shm, uint32_t seq)
 {
 	shm->ends[seq & shm->conn->mask] = 0;
@@ -136,7 +136,7 @@ static void note_copied(struct vrb_shm_conn *shm, uint32_t seq)
 	shm_enlist(shm);
 }
 
-/* The slot is the next one of the connection. */
+/* Posts the work request of the connection's next slot. */
 int vrb_shm_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct vrb_shm_conn *shm = (struct vrb_shm_conn *)qp;
