@@ -20,7 +20,7 @@ bool efa_device_takes(const struct vrb_device *dev, struct ofi_miss *why);
  * off.
  */
 uint32_t efa_device_reads(struct ibv_context *ctx);
-/* Frees what is kept. */
+/* Frees the kept attributes. */
 void efa_device_forget(void);
 
 #endif

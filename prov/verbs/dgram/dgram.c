@@ -270,8 +270,8 @@ void vrb_dgram_failed(struct vrb_dgram *ep)
 }
 
 /*
- * Restarts a queue pair. Both queues are shut, so nobody posts; the caller holds ep->lock. If the
- * device refuses, the endpoint cannot be used any more.
+ * Restarts a queue pair. Both queues are shut, so no thread posts; the caller holds ep->lock. If
+ * the device refuses, the endpoint cannot be used anymore.
  */
 static bool dgram_restart(struct vrb_dgram *ep)
 {

@@ -76,7 +76,7 @@ static void set_objects(const struct search *search, struct fi_info *info)
 		info->fabric_attr->fabric = hints->fabric_attr->fabric;
 }
 
-/* Copies the port's info and sets what depends on the address format and on the hints. */
+/* Copies the port's info and sets the fields that depend on the address format and the hints. */
 static struct fi_info *new_offer(const struct search *search, const struct fi_info *port_info,
 				 uint32_t format)
 {

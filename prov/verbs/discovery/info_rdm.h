@@ -32,7 +32,7 @@ void vrb_rdm_explain_key(const struct fi_info *info, const struct fi_info *hints
 			 struct ofi_miss *miss);
 /*
  * Returns true if reliable datagrams work on the device, under a layered provider's name if that is
- * not NULL. Otherwise *why names what it lacks.
+ * not NULL. Otherwise *why names the missing feature.
  */
 bool vrb_rdm_fits(const struct vrb_device *dev, const char *name, struct ofi_miss *why);
 /* Return the limits of an endpoint's transmit and receive attributes. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Watches the machine for everything that a snapshot of its devices depends on. */
+/* Watches the machine for changes that make a snapshot of its devices outdated. */
 
 #include <dirent.h>
 #include <errno.h>

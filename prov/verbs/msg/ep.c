@@ -45,7 +45,7 @@ static int context_missing(const struct vrb_ep *ep)
 	return 0;
 }
 
-/* Returns what is missing: connections require an event queue, datagrams an address vector. */
+/* Returns 0 if nothing is missing: connections need an event queue, datagrams an address vector. */
 static int missing_by_type(const struct vrb_ep *ep)
 {
 	if (vrb_ep_is_dgram(ep) && !((const struct vrb_dgram *)ep)->av)

@@ -189,7 +189,7 @@ OFI_INLINE bool is_single(const struct vrb_ep *ep, const struct fi_msg_rma *msg)
 	       msg->rma_iov->len == msg->msg_iov->iov_len;
 }
 
-/* Fast path: only FI_COMPLETION among the flags changes what is posted. */
+/* Fast path: only FI_COMPLETION among the flags changes the work request. */
 OFI_INLINE ssize_t post_single(struct vrb_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
 			       enum ibv_wr_opcode opcode, bool lock)
 {

@@ -264,7 +264,7 @@ static ssize_t work_prepare(struct ofi_work *work)
 	return work_build(work, &req);
 }
 
-/* If the connection has ended, the queue pair is in the error state and flushes what is posted. */
+/* If the connection has ended, the queue pair is in the error state and flushes the request. */
 static void work_post(struct vrb_wq *wq, struct request *req)
 {
 	struct ibv_recv_wr recv = { .wr_id = req->wr.wr_id,

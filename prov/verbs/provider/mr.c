@@ -319,7 +319,7 @@ static int get_raw(const struct vrb_mr *mr, const struct fi_mr_raw_attr *raw)
 
 /*
  * The device follows changes of memory that it pages on demand. Other pages are pinned: the region
- * keeps them, whatever is mapped at the address now.
+ * keeps them, even if other pages are mapped at the address now.
  */
 static int mr_refresh(const struct vrb_mr *mr, const struct fi_mr_modify *modify)
 {

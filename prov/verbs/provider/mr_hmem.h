@@ -35,7 +35,7 @@ static inline enum fi_hmem_iface vrb_mr_desc_iface(const void *desc)
 	return (enum fi_hmem_iface)((uintptr_t)desc >> 32);
 }
 
-/* Reads from attr what fi_mr_regattr must register. Returns 0, or logs and returns -FI_E*. */
+/* Gets the memory that fi_mr_regattr registers from attr. Returns 0, or logs and returns -FI_E*. */
 int vrb_mr_memory(const struct vrb_domain *domain, const struct fi_mr_attr *attr, uint64_t flags,
 		  struct vrb_mr_memory *memory);
 /*

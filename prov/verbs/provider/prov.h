@@ -70,8 +70,8 @@ static inline bool vrb_rdm_wants_ud(const struct fi_info *info)
 }
 
 /*
- * Initializes what verbs and efa share: FI_VERBS_* parameters and statistics. Only the first call
- * has an effect. vrb_prov_cleanup() frees the caches of discovery.
+ * Initializes the state that verbs and efa share: FI_VERBS_* parameters and statistics. Only the
+ * first call has an effect. vrb_prov_cleanup() frees the caches of discovery.
  */
 void vrb_prov_start(void);
 void vrb_prov_cleanup(void);

@@ -172,8 +172,8 @@ void vrb_cq_count(const struct ibv_wc *wc, int n);
 /* Counts the outstanding operations of queues whose device is gone. */
 void vrb_cq_count_lost(struct vrb_cq *cq);
 /*
- * Polls and counts up to a batch of completions, and stores what the application will read. Returns
- * the number found, or a negative value.
+ * Polls and counts up to a batch of completions, and stores those that the application will read.
+ * Returns the number found, or a negative value.
  */
 int vrb_cq_fetch(struct vrb_cq *cq);
 /* Moves up to `want` stored completions into cq->wc. Returns their number. */

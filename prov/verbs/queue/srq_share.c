@@ -24,7 +24,7 @@ static int add_share(struct vrb_srq *srq, struct vrb_cq *cq)
 	return 0;
 }
 
-/* Prepares the CQ for counters, whose capacity has grown already. */
+/* Prepares the CQ for counters. Its capacity has grown already. */
 static int count_shared(struct vrb_cq *cq, bool count)
 {
 	int ret = 0;

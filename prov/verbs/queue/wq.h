@@ -141,7 +141,7 @@ void vrb_wq_mark(struct vrb_wq *wq);
 /* Sends the next post to the slow path if anything requires it. */
 void vrb_wq_guard(struct vrb_wq *wq);
 /*
- * Shuts the queue: nothing is posted any more. May be called from any thread; `lock` tells whether
+ * Shuts the queue: nothing is posted anymore. May be called from any thread; `lock` states whether
  * posting uses locks.
  */
 void vrb_wq_shut(struct vrb_wq *wq, bool lock);

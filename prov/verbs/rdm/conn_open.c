@@ -346,7 +346,7 @@ void vrb_rdm_conn_close(struct ofi_rdm_ep *ep)
 		next = vrb_rc_table_next(&vrb_rc(ep)->by_qp, conn);
 		close_conn(conn);
 	}
-	/* Drops the events of what is closed. */
+	/* Drops the events of closed objects. */
 	vrb_rdm_conn_settle(ep);
 	if (vrb_rc(ep)->conns.timer.fd >= 0)
 		close(vrb_rc(ep)->conns.timer.fd);

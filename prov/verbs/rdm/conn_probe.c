@@ -4,8 +4,8 @@
  * nobody can listen. The host's connection manager refuses it, even if no process runs.
  *
  * One probe answers for all peers of a host. If each peer had its own, the probes of a host that is
- * merely busy would keep it busy: hundreds of processes that connect to each other would ask more
- * than they connect.
+ * merely busy would keep it busy: hundreds of processes that connect to each other would send more
+ * probes than requests.
  */
 #include <stddef.h>
 #include <stdlib.h>

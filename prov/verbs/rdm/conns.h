@@ -35,9 +35,9 @@ struct vrb_rdm_deferred {
 };
 
 /*
- * An endpoint remembers when a host last answered anything, when a probe of it last began, and
- * when one was last sent. Hosts whose addresses have the same number share a record, which is that
- * of the latest one.
+ * The times when a host last answered anything, when a probe of it last began, and when one was
+ * last sent. Hosts whose addresses have the same hash share a record, which is that of the latest
+ * one.
  */
 struct vrb_rdm_host {
 	uint8_t ip[16];

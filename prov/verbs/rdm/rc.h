@@ -63,7 +63,7 @@ struct vrb_rc_ep {
 	struct {
 		uint32_t left; /* work requests for which the CQ still has room */
 		uint32_t size; /* size of the CQ as requested */
-		bool fixed;    /* the CQ cannot grow any more */
+		bool fixed;    /* the CQ cannot grow anymore */
 	} room;
 	unsigned int unacked; /* unacknowledged channel events */
 	struct ibv_srq *srq;

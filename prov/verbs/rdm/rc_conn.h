@@ -68,7 +68,7 @@ struct vrb_rc_conn {
 	bool rma_events; /* the peer wants RMA events for operations on its memory */
 	/* The queue pair was connected, so it may have taken receives of the SRQ. */
 	bool takes;
-	bool let_go; /* it holds none of them any more: their completions are in the CQ */
+	bool let_go; /* it holds none of them anymore: their completions are in the CQ */
 	uint32_t asked_at;
 	uint32_t early_count;
 	int err;      /* FI_E*: why it has ended */
