@@ -22,7 +22,7 @@ static struct vrb_ep *conn_ep(struct vrb_conn *conn)
 	return (struct vrb_ep *)((char *)conn - offsetof(struct vrb_ep, conn));
 }
 
-/* Returns the peer's data of a message that can carry data. */
+/* Sets the peer's private data from a message that can carry it. */
 static void event_data(struct vrb_step_arg *arg, const struct rdma_cm_event *event)
 {
 	const struct rdma_conn_param *param = &event->param.conn;
@@ -170,9 +170,7 @@ int vrb_conn_init(struct vrb_ep *ep, const struct fi_info *info)
 	ofi_lock_init(&ep->conn.lock);
 	if (!info->handle)
 		return new_id(ep, info);
-	/*
-	 * A handle is looked up but not dereferenced: one that was used before no longer exists.
-	 */
+	/* A handle is looked up but not dereferenced: one that was used before no longer exists. */
 	pep = vrb_pep_find(&ep->domain->fabric->cm, info->handle);
 	return pep ? take_pep(ep, pep) : take_request(ep, info);
 }

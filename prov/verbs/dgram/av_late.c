@@ -61,7 +61,7 @@ void vrb_late_fini(struct vrb_late *late)
 		late_free(late, LIST_FIRST(&late->addrs));
 }
 
-/* Frees the records of addresses without recent sends; in a full list all that fail by now. */
+/* Frees records without recent sends and, in a full list, those whose -FI_EAGAIN time is over. */
 static void late_sweep(struct vrb_late *late, uint64_t now)
 {
 	struct vrb_late_addr *one, *next;

@@ -9,7 +9,7 @@
 enum {
 	LID_MCAST = 0xc000,
 	SL_MAX = 15,
-	QPN_LEAST = 2 /* queue pairs 0 and 1 are for management, but not on adapters */
+	QPN_LEAST = 2 /* queue pairs 0 and 1 are for management, but not with FI_ADDR_EFA */
 };
 
 static uint32_t read_be(const uint8_t *bytes, size_t count)

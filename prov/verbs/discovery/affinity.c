@@ -171,7 +171,7 @@ static const char *read_policy(bool *none)
 	return NULL;
 }
 
-/* Returns true if there are several usable devices. One alone need not be ranked from a file. */
+/* Returns true if there are several usable devices. To rank only one, no file need be read. */
 static bool has_several(const struct vrb_snapshot *snapshot)
 {
 	const struct vrb_device *dev;

@@ -35,7 +35,7 @@ struct search {
 	struct vrb_target target;
 	struct vrb_offers offers; /* nearest first */
 	struct vrb_affinity affinity;
-	int place; /* of the current device among offers with equally near addresses */
+	int place;	      /* of the current device among offers with equally near addresses */
 	enum fi_ep_type type; /* of the current candidate */
 	/* -FI_E* if a device lacked a resource; returned instead of -FI_ENODATA. */
 	int shortage;

@@ -17,7 +17,7 @@ struct vrb_params;
  * sizes. It has no address yet. Returns NULL when out of memory.
  */
 struct fi_info *vrb_info_msg(const struct vrb_device *dev, const struct vrb_port *port);
-/* The same for FI_EP_DGRAM. */
+/* Does the same for FI_EP_DGRAM. */
 struct fi_info *vrb_info_dgram(const struct vrb_device *dev, const struct vrb_port *port);
 /*
  * Offers FI_MSG_PREFIX, which saves receive segments if the application leaves room before each

@@ -166,7 +166,7 @@ struct fi_info *vrb_info_layered(const struct vrb_device *dev, const struct vrb_
 }
 
 /*
- * Offers orderings for which operations have to wait only on request. Without a request,
+ * Offers orderings that make operations wait only if the hints request them. Without a request,
  * write-after-read order applies to atomics only.
  */
 static void offer_order(struct fi_info *info, const struct fi_info *hints)
@@ -192,8 +192,8 @@ static bool is_divided(const struct fi_ep_attr *ep)
 
 /*
  * Offers features that slow down all operations only if the hints request them: RMA events,
- * triggered operations, variants of receives, and the addresses of unknown senders
- * (FI_SOURCE_ERR), which are socket addresses and therefore not offered with FI_ADDR_STR.
+ * triggered operations, variants of receives, and the addresses of unknown senders (FI_SOURCE_ERR),
+ * which are socket addresses and therefore not offered with FI_ADDR_STR.
  */
 static void offer_costly(struct fi_info *info, const struct fi_info *hints)
 {

@@ -9,7 +9,7 @@
 
 struct vrb_domain;
 
-/* Starts watching domain->ctx. 0 or -FI_E*. */
+/* Starts watching domain->ctx. Returns 0 or -FI_E*. */
 int vrb_async_open(struct vrb_domain *domain);
 /*
  * Stops the delivery of events. Does nothing if not open. Must not be called with a lock that an

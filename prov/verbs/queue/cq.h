@@ -115,7 +115,7 @@ void vrb_cq_detach(struct vrb_cq *cq, struct vrb_wq *wq);
 /* Reserves entries for a queue, or a place in the pool (cq_room.c). Returns 0 or -FI_ENOSPC. */
 int vrb_cq_admit(struct vrb_cq *cq, struct vrb_wq *wq);
 /*
- * Returns the entries of a queue, or the pool credits of its outstanding operations. The caller
+ * Gives back the entries of a queue, or the pool credits of its outstanding operations. The caller
  * holds the CQ's lock.
  */
 void vrb_cq_release(struct vrb_cq *cq, struct vrb_wq *wq);

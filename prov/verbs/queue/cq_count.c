@@ -291,7 +291,7 @@ int vrb_cq_count_open(struct vrb_cq *cq)
 	return ret;
 }
 
-/* Returns the slot after those whose completions were polled already and wait for a reader. */
+/* Returns the slot after those whose completions were already polled and wait for a reader. */
 static struct vrb_slot *first_to_count(const struct vrb_cq *cq, const struct vrb_wq *wq)
 {
 	struct vrb_slot *first = wq->tail;

@@ -136,7 +136,7 @@ OFI_INLINE size_t take_one(enum fi_cq_format format, union entries out, struct v
 	return 1;
 }
 
-/* Failures of a closed endpoint are dropped, too. */
+/* Returns true for a failure that is reported; others are retired silently. */
 OFI_INLINE bool is_error(const struct ibv_wc *wc)
 {
 	return ofi_unlikely(wc->status != IBV_WC_SUCCESS) && !vrb_cq_drops(wc);
@@ -306,9 +306,7 @@ static ssize_t read_sources(struct vrb_cq *cq, void *buf, size_t count, fi_addr_
 	return ret;
 }
 
-/*
- * Slow path: cq->special is not 0, or the lock was contended. Releases the lock.
- */
+/* Slow path: cq->special is not 0, or the lock was contended. Releases the lock. */
 static OFI_OUTLINE ssize_t read_special(struct vrb_cq *cq, void *buf, size_t count)
 {
 	return read_sources(cq, buf, count, NULL);

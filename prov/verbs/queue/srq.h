@@ -58,7 +58,7 @@ void vrb_srq_close(struct vrb_srq *srq);
 int vrb_srq_attach(struct vrb_srq *srq, struct vrb_cq *cq, bool count);
 /* Called when the CQ closes: retires its completions of shared queues. */
 void vrb_srq_forget_cq(struct vrb_cq *cq);
-/* Returns the share's room and reference, and frees it. */
+/* Gives back the share's room and reference, and frees it. */
 void vrb_srq_leave(struct vrb_share *share);
 /*
  * Called with the CQ's lock held when the device was seen to have no more completions of closed

@@ -66,9 +66,9 @@ static inline struct vrb_rdm_buf *vrb_rdm_pool_get_spare(struct vrb_rdm_pool *po
 }
 
 /*
- * The same for one of several peers. `own` is the number of buffers that the peer holds; it may
- * have as many as are left for the others, so peers that accept nothing leave room for those that
- * do.
+ * Does the same for one of several peers. `own` is the number of buffers that the peer holds; it
+ * may have as many as are left for the others, so peers that accept nothing leave room for those
+ * that do.
  */
 static inline struct vrb_rdm_buf *vrb_rdm_pool_get_share(struct vrb_rdm_pool *pool, uint32_t *own)
 {
@@ -233,7 +233,7 @@ static inline struct vrb_rdm_small *vrb_rdm_small_get(struct vrb_rdm_rx_ring *ri
 	return small;
 }
 
-/* Returns a buffer to the unused ones. */
+/* Adds a buffer to the unused ones. */
 static inline void vrb_rdm_rx_reuse(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx)
 {
 	struct ibv_recv_wr *wr = &((struct vrb_rdm_rx_buf *)rx)->wr;

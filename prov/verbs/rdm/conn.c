@@ -55,7 +55,7 @@ static bool is_proving(const struct ofi_rdm_ep *ep)
 	return vrb_rc(ep)->conns.secret && ofi_rdm_due_first(&vrb_rc(ep)->conns.set.due);
 }
 
-/* Sets the timer. */
+/* Sets the timer for the next time when something is due. */
 static void schedule_tick(struct ofi_rdm_ep *ep)
 {
 	struct vrb_rdm_conns *conns = &vrb_rc(ep)->conns;

@@ -81,7 +81,7 @@ static int resolve_addr(struct vrb_rc_conn *conn)
 		       : 0;
 }
 
-/* Returns 0 if memory or random bytes are not available. */
+/* Writes the private data of a request. Returns its length, or 0 on failure. */
 static uint8_t request_data(struct vrb_rc_conn *conn, uint8_t *wire)
 {
 	if (!vrb_rc(conn->ep)->conns.secret || !vrb_rc_peer(conn->peer)->policy.order)
@@ -149,7 +149,7 @@ static int ask_by_id(struct vrb_rc_conn *conn)
 	return rdma_connect(conn->id, &param) ? vrb_errno(errno) : 0;
 }
 
-/* Ends an attempt whose reply is invalid; both ends know why. */
+/* Ends an attempt whose reply is invalid, and reports the reason to both ends. */
 static void refuse_reply(struct vrb_rc_conn *conn, enum ofi_rdm_cmwire_reason reason,
 			 const char *detail)
 {

@@ -10,10 +10,10 @@
  * mark whenever a connection is made.
  *
  * A request does not prove its sender. Its message therefore counts only if the receiver's address
- * vector has the name of the sender, because others do not know the key in that name.
- * With a job secret, no such message counts: the sender proves the secret only after the answer.
- * The receiver remembers the mark as long as its address vector has the peer. A message that does
- * not count is sent again when the connection is up.
+ * vector has the name of the sender, because others do not know the key in that name. With a job
+ * secret, no such message counts: the sender proves the secret only after the answer. The receiver
+ * remembers the mark as long as its address vector has the peer. A message that does not count is
+ * sent again when the connection is up.
  */
 #include <string.h>
 #include "conn_int.h"

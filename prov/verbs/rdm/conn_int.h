@@ -135,7 +135,8 @@ void vrb_rdm_conn_tasks(struct ofi_rdm_ep *ep);
 void vrb_rdm_conn_settle(struct ofi_rdm_ep *ep);
 
 /*
- * Returns the parameters that the peer's queue pair needs; the queue pair is our own, not the id's.
+ * Returns the parameters that the peer's queue pair needs. The endpoint's queue pair is not the
+ * id's.
  */
 struct rdma_conn_param vrb_rdm_conn_param(const struct vrb_rc_conn *conn, const uint8_t *wire,
 					  uint8_t len);
@@ -169,7 +170,7 @@ bool vrb_rdm_conn_addr(const struct ofi_rdm_ep *ep, const struct ofi_rdm_cmwire 
  */
 bool vrb_rdm_conn_is_from(const struct ofi_rdm_cmwire *cm, const struct ofi_rdm_addr *from);
 
-/* Fills in the message that waits for the connection, if it fits behind that private data. */
+/* Fills in the message that waits for the connection, if it fits after the private data. */
 void vrb_rdm_first_put(struct vrb_rc_conn *conn, uint8_t len, struct vrb_ud_first *first);
 /* Delivers the message of a request that is being accepted, if it counts. */
 void vrb_rdm_first_take(struct vrb_rc_conn *conn, const struct rdma_cm_event *event);

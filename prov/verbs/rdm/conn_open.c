@@ -111,7 +111,7 @@ static int set_peers(struct ofi_rdm_ep *ep)
 	return -FI_EINVAL;
 }
 
-/* If connections start on datagrams, FI_VERBS_MAX_CONN limits their queue pairs instead. */
+/* Returns the limit of connections; if they can grow, FI_VERBS_MAX_CONN limits queue pairs. */
 static uint32_t conn_cap(const struct ofi_rdm_ep *ep)
 {
 	return vrb_params.max_conn && !vrb_rc_domain(ep)->grows ? (uint32_t)vrb_params.max_conn

@@ -121,8 +121,8 @@ static enum ofi_rdm_cmwire_reason conn_cm_take(struct ofi_rdm_peer *peer,
 }
 
 /*
- * Returns true if the request is from the endpoint itself. The source port tells: the connection
- * manager gives a port to one id only.
+ * Returns true if the request is from the endpoint itself. The source port shows that, because the
+ * connection manager gives a port to one id only.
  */
 static bool is_ours(const struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 {

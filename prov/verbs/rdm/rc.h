@@ -40,7 +40,7 @@ struct vrb_rdm_fast {
 struct vrb_rdm_packet {
 	struct ibv_sge sge[1 + OFI_RDM_PROTO_IOV]; /* the header, the payload */
 	struct ibv_send_wr wr;
-	int max_sge; /* of a connection's queue pair; a packet of more is copied */
+	int max_sge; /* of a connection's queue pair; a packet with more segments is copied */
 };
 
 struct vrb_rdm_fast_rma {

@@ -52,9 +52,9 @@ void vrb_shm_arm(struct ofi_rdm_ep *ep);
 /* Returns true if no work request of the device is in flight to a peer with shared memory. */
 bool vrb_shm_is_quiet(const struct vrb_rc_conn *conn);
 /*
- * Copies from the memory of the peer's process with the right of the key. Returns 0;
- * -FI_EOPNOTSUPP if the kernel does not permit the copy; or -FI_ECONNRESET if there is no such
- * right, or the right or the process has ended.
+ * Copies from the memory of the peer's process with the right of the key. Returns 0; -FI_EOPNOTSUPP
+ * if the kernel does not permit the copy; or -FI_ECONNRESET if there is no such right, or the right
+ * or the process has ended.
  */
 int vrb_shm_copy(struct vrb_rc_conn *conn, void *addr, size_t len, uint64_t remote, uint64_t key);
 /*

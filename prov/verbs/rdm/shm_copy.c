@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Long messages between processes of one host: the receiver copies them from the sender's memory,
- * where the kernel lets it, so neither side registers memory and the bytes are copied once.
+ * if the kernel permits that, so neither side registers memory and the bytes are copied once.
  *
  * The receiver copies only memory that the sender has granted in its own ring; the key of a message
  * identifies the right. So no peer can make it copy other memory, of that process or another one.

@@ -69,7 +69,7 @@ struct vrb_shm_conn {
 	struct {
 		uint64_t at, token[2]; /* of the ring that it made */
 		uint32_t pid;
-	} theirs;		       /* process */
+	} theirs;		       /* the peer's process */
 	uint32_t granted;	       /* a bit for each right of the peer */
 	uint64_t keys[OFI_SHM_GRANTS]; /* the keys of these rights */
 
