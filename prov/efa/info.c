@@ -93,8 +93,9 @@ static struct fi_info *efa_info_dgram(const struct vrb_device *dev, const struct
 }
 
 /*
- * Reliable datagrams are those of prov/verbs on one SRD queue pair. There are no scalable endpoints,
- * whose contexts would need consecutive names, and no device memory, which would need RDMA.
+ * Reliable datagrams are those of prov/verbs on one SRD queue pair. There are no scalable
+ * endpoints, whose contexts would need consecutive names, and no device memory, which would need
+ * RDMA.
  */
 static struct fi_info *efa_info_rdm(const struct vrb_device *dev, const struct vrb_port *port)
 {

@@ -39,8 +39,8 @@ struct vrb_domain {
 	bool ud;	/* reliable datagrams go through unreliable ones; constant */
 	bool shares;	/* packets to peers on the same host use shared memory; constant */
 	/*
-	 * The longest RDMA read of an unordered device in bytes, or 0 if it has none; constant. With
-	 * RDMA reads, peers' devices read memory that is registered with FI_REMOTE_READ.
+	 * The longest RDMA read of an unordered device in bytes, or 0 if it has none; constant.
+	 * With RDMA reads, peers' devices read memory that is registered with FI_REMOTE_READ.
 	 */
 	uint32_t max_read;
 	bool grows; /* with ud: busy connections get queue pairs of their own; constant */

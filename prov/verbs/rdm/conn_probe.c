@@ -90,7 +90,7 @@ static struct vrb_rdm_host *probe_host_of(const struct ofi_rdm_peer *peer)
 	return host;
 }
 
-/* Called when a probe was sent, or there is no route: from now on the host counts as silent. */
+/* Called when a probe was sent, or there is no route: silence now counts against the host. */
 static void peer_probed(struct ofi_rdm_peer *peer)
 {
 	vrb_rdm_conn_step(peer, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_PROBED });

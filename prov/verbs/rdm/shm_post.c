@@ -69,7 +69,7 @@ static bool ring_is_usable(struct vrb_shm_conn *shm, uint32_t len)
 	       !ofi_shm_ring_sleeps(&shm->tx);
 }
 
-/* Adds the connection to the pending ones, and wakes a thread that waits for the device only. */
+/* Adds the connection to the pending ones. A sleeping thread only waits for the device's events. */
 static void shm_enlist(struct vrb_shm_conn *shm)
 {
 	struct vrb_shm *all = vrb_shm_of(shm);
