@@ -5,7 +5,8 @@
  * transport reports events by calling the functions of proto.h and upcall.h: peers that go up or
  * down, packets that arrive, and work that completes.
  *
- * The endpoint's lock is held in all calls except progress and arm, which take it.
+ * The endpoint's lock is held in the calls about peers, packets and memory. progress, arm and lost
+ * take it; open, enable, setname, disconnect, close and free are called without it.
  */
 #ifndef OFI_RDM_XPORT_H
 #define OFI_RDM_XPORT_H
