@@ -2,7 +2,6 @@
 /* The fabric's event thread. */
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -13,6 +12,7 @@
 #include "refuse.h"
 #include "wait.h"
 #include "src/ds/bias.h"
+#include "src/ds/thread.h"
 
 /* Calls ready() of a shared source. Returns false if another thread has unshared it meanwhile. */
 static bool serve_shared(struct ofi_source *source)
@@ -59,12 +59,15 @@ static int loop_watch(struct ofi_loop *loop, int fd, struct ofi_source *source)
 
 /*
  * Removes a claimed source from the epoll instance, which would wake the event thread even if it
- * asked for no events of the source. The mutex is held.
+ * asked for no events of the source. A forked child must leave the parent's instance alone. The
+ * mutex is held. Returns 0 or -FI_E*.
  */
 static int set_claimed(struct ofi_loop *loop, struct ofi_source *source, bool claimed)
 {
 	int ret = 0;
 
+	if (loop->pid != getpid())
+		return -FI_EPERM;
 	if (source->claimed == claimed)
 		return 0;
 	if (claimed)
@@ -115,18 +118,14 @@ static void *loop_thread(void *arg)
 	return NULL;
 }
 
-/* Starts the thread with all signals blocked, which are for the application. The mutex is held. */
+/* Starts the thread. The mutex is held. */
 static int loop_start(struct ofi_loop *loop)
 {
-	sigset_t all, old;
 	int err;
 
 	if (loop->pid)
 		return 0;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&loop->thread, NULL, loop_thread, loop);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	err = ofi_thread_start(&loop->thread, loop_thread, loop);
 	if (err)
 		return ofi_refuse(loop->prov, FI_LOG_FABRIC, -err,
 				  "pthread_create of the event thread: %s\n", fi_strerror(err));
@@ -242,8 +241,7 @@ void ofi_loop_claim(struct ofi_loop *loop, struct ofi_source *source, uint64_t n
 	if (__atomic_load_n(&source->claimed, __ATOMIC_RELAXED))
 		return;
 	pthread_mutex_lock(&loop->mutex);
-	begins =
-		is_added(loop, source) && loop->pid == getpid() && !set_claimed(loop, source, true);
+	begins = is_added(loop, source) && !set_claimed(loop, source, true);
 	pthread_mutex_unlock(&loop->mutex);
 	/* The event thread must not sleep longer than the claim. */
 	if (begins)
@@ -296,8 +294,6 @@ void ofi_loop_unshare(struct ofi_loop *loop, struct ofi_source *source)
 	__atomic_store_n(&source->shared, false, __ATOMIC_RELEASE);
 	ofi_unlock(&source->lock);
 	pthread_mutex_lock(&loop->mutex);
-	/* A child must not add the descriptor to the parent's epoll instance. */
-	if (loop->pid == getpid())
-		set_claimed(loop, source, false);
+	set_claimed(loop, source, false);
 	pthread_mutex_unlock(&loop->mutex);
 }

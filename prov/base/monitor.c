@@ -9,7 +9,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -18,6 +17,7 @@
 #include <rdma/fi_errno.h>
 #include "maps.h"
 #include "monitor.h"
+#include "src/ds/thread.h"
 
 #define EVENTS (UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_REMAP)
 
@@ -342,26 +342,21 @@ static void hub_stop(struct ofi_monitor_hub *hub)
 	stop_reader(hub);
 }
 
-/* Starts the threads with all signals blocked, because signals are for the application. */
 static int start_threads(struct ofi_monitor_hub *hub)
 {
-	sigset_t all, old;
 	int err;
 
 	hub->stop = false;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&hub->reader, NULL, read_until_stopped, hub);
+	err = ofi_thread_start(&hub->reader, read_until_stopped, hub);
 	if (err) {
 		close(hub->fd);
 		close(hub->stopfd);
 		hub->fd = hub->stopfd = -1;
 	} else {
-		err = pthread_create(&hub->janitor, NULL, tidy_until_stopped, hub);
+		err = ofi_thread_start(&hub->janitor, tidy_until_stopped, hub);
 		if (err)
 			stop_reader(hub);
 	}
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return -err;
 }
 

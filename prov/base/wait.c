@@ -9,7 +9,6 @@
 #include <poll.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -20,6 +19,7 @@
 #include <rdma/fi_errno.h>
 #include "wait.h"
 #include "refuse.h"
+#include "src/ds/thread.h"
 
 /*
  * A thread that signals a condition variable on behalf of threads that must not wait for its mutex.
@@ -48,19 +48,6 @@ static void *bell_thread(void *arg)
 	}
 }
 
-/* Starts the thread with all signals blocked, because signals are for the application. */
-static int bell_start(struct ofi_bell *bell)
-{
-	sigset_t every, before;
-	int err;
-
-	sigfillset(&every);
-	pthread_sigmask(SIG_SETMASK, &every, &before);
-	err = pthread_create(&bell->thread, NULL, bell_thread, bell);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return err;
-}
-
 /* Returns NULL if no memory or thread is available. */
 static struct ofi_bell *bell_open(pthread_mutex_t *mutex, pthread_cond_t *cond)
 {
@@ -71,7 +58,7 @@ static struct ofi_bell *bell_open(pthread_mutex_t *mutex, pthread_cond_t *cond)
 	bell->mutex = mutex;
 	bell->cond = cond;
 	sem_init(&bell->work, 0, 0);
-	if (!bell_start(bell))
+	if (!ofi_thread_start(&bell->thread, bell_thread, bell))
 		return bell;
 	sem_destroy(&bell->work);
 	free(bell);

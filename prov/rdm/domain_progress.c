@@ -6,13 +6,13 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "src/ds/bias.h"
+#include "src/ds/thread.h"
 #include "prov/base/cntr.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
@@ -99,16 +99,10 @@ static void *progress_thread(void *arg)
 	return NULL;
 }
 
-/* Signals for the application must not be delivered to this thread. */
 static int domain_progress_start(struct ofi_rdm_domain_progress *progress)
 {
-	sigset_t every, before;
-	int err;
+	int err = ofi_thread_start(&progress->thread, progress_thread, progress);
 
-	sigfillset(&every);
-	pthread_sigmask(SIG_SETMASK, &every, &before);
-	err = pthread_create(&progress->thread, NULL, progress_thread, progress);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	progress->running = !err;
 	return err;
 }

@@ -288,20 +288,38 @@ static void only_the_thread_serves_what_is_not_shared(void **state)
 	shared_close(&probe, &loop);
 }
 
+/* Calls the function in a forked child, whose exit status is to be 0. */
+static void in_child(int (*call)(struct ofi_loop *loop, struct probe *probe), struct ofi_loop *loop,
+		     struct probe *probe)
+{
+	pid_t pid = fork();
+	int status = 0;
+
+	if (!pid)
+		_exit(call(loop, probe));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static int is_claimed(struct ofi_loop *loop, struct probe *probe)
+{
+	return ofi_loop_claimed(loop, &probe->source);
+}
+
+static int unshare_source(struct ofi_loop *loop, struct probe *probe)
+{
+	ofi_loop_unshare(loop, &probe->source);
+	return 0;
+}
+
 static void a_child_does_not_serve(void **state)
 {
 	struct ofi_loop loop;
 	struct probe probe;
-	int status = 0;
-	pid_t pid;
 
 	(void)state;
 	shared_open(&probe, &loop);
-	pid = fork();
-	if (!pid)
-		_exit(ofi_loop_claimed(&loop, &probe.source));
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	in_child(is_claimed, &loop, &probe);
 	shared_close(&probe, &loop);
 }
 
@@ -310,18 +328,10 @@ static void a_child_does_not_end_a_claim(void **state)
 {
 	struct ofi_loop loop;
 	struct probe probe;
-	int status = 0;
-	pid_t pid;
 
 	(void)state;
 	shared_open(&probe, &loop);
-	pid = fork();
-	if (!pid) {
-		ofi_loop_unshare(&loop, &probe.source);
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	in_child(unshare_source, &loop, &probe);
 	kick(&probe);
 	usleep(30000);
 	assert_int_equal(__atomic_load_n(&probe.count, __ATOMIC_SEQ_CST), 0);
