@@ -66,12 +66,6 @@ static void add_counter(struct list *list, const char *name, const struct ofi_st
 	stats_list_add(list, name, ofi_stats_value(stats, counter), false);
 }
 
-/* Returns 0 instead of a negative result, because the two values were read at different times. */
-static uint64_t minus_or_0(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 static void list_tx(const struct ofi_stats *stats, struct list *list)
 {
 	uint64_t others = ofi_stats_value(stats, OFI_STATS_WRITES) +
@@ -79,7 +73,7 @@ static void list_tx(const struct ofi_stats *stats, struct list *list)
 			  ofi_stats_value(stats, OFI_STATS_ATOMICS);
 	uint64_t left = ofi_stats_outstanding(stats), posted = ofi_stats_posted(stats);
 
-	stats_list_add(list, "sends", minus_or_0(posted, others), false);
+	stats_list_add(list, "sends", ofi_stats_minus(posted, others), false);
 	add_counter(list, "send_bytes", stats, OFI_STATS_SEND_BYTES);
 	add_counter(list, "writes", stats, OFI_STATS_WRITES);
 	add_counter(list, "write_bytes", stats, OFI_STATS_WRITE_BYTES);
@@ -87,10 +81,10 @@ static void list_tx(const struct ofi_stats *stats, struct list *list)
 	add_counter(list, "read_bytes", stats, OFI_STATS_READ_BYTES);
 	add_counter(list, "atomics", stats, OFI_STATS_ATOMICS);
 	add_counter(list, "atomic_bytes", stats, OFI_STATS_ATOMIC_BYTES);
-	stats_list_add(list, "tx_completed", minus_or_0(posted, left), false);
+	stats_list_add(list, "tx_completed", ofi_stats_minus(posted, left), false);
 	stats_list_add(list, "tx_outstanding", left, true);
 	stats_list_add(list, "doorbells",
-		       minus_or_0(posted, ofi_stats_value(stats, OFI_STATS_SHARED)), false);
+		       ofi_stats_minus(posted, ofi_stats_value(stats, OFI_STATS_SHARED)), false);
 	add_counter(list, "tx_eagain", stats, OFI_STATS_EAGAIN);
 	add_counter(list, "tx_refused", stats, OFI_STATS_REFUSED);
 	add_counter(list, "tx_errors", stats, OFI_STATS_ERRORS);
@@ -102,7 +96,7 @@ static void list_rx(const struct ofi_stats *stats, struct list *list)
 	uint64_t left = ofi_stats_outstanding(stats), posted = ofi_stats_posted(stats);
 
 	stats_list_add(list, "receives", posted, false);
-	stats_list_add(list, "rx_completed", minus_or_0(posted, left), false);
+	stats_list_add(list, "rx_completed", ofi_stats_minus(posted, left), false);
 	add_counter(list, "receive_bytes", stats, OFI_STATS_RECEIVE_BYTES);
 	stats_list_add(list, "rx_outstanding", left, true);
 	add_counter(list, "rx_eagain", stats, OFI_STATS_EAGAIN);
@@ -124,7 +118,7 @@ static void list_domain(const struct ofi_stats *stats, struct list *list)
 	uint64_t opened = ofi_stats_value(stats, OFI_STATS_MRS);
 
 	stats_list_add(list, "registrations", opened, false);
-	stats_list_add(list, "regions", minus_or_0(opened, closed), true);
+	stats_list_add(list, "regions", ofi_stats_minus(opened, closed), true);
 	stats_list_add(list, "registered_bytes", ofi_stats_value(stats, OFI_STATS_MR_BYTES), true);
 	add_counter(list, "registration_errors", stats, OFI_STATS_MR_ERRORS);
 	add_counter(list, "device_events", stats, OFI_STATS_EVENTS);
@@ -153,7 +147,7 @@ static void list_ep(const struct ofi_stats *stats, struct list *list)
 	add_counter(list, "unexpected_bytes", stats, OFI_STATS_UNEXPECTED_BYTES);
 	add_counter(list, "rx_errors", stats, OFI_STATS_RX_ERRORS);
 	add_counter(list, "connects", stats, OFI_STATS_CONNECTS);
-	stats_list_add(list, "connections", minus_or_0(made, ended), true);
+	stats_list_add(list, "connections", ofi_stats_minus(made, ended), true);
 	add_counter(list, "evictions", stats, OFI_STATS_EVICTIONS);
 	add_counter(list, "connect_failures", stats, OFI_STATS_CONNECTS_FAILED);
 }

@@ -164,7 +164,7 @@ static uint64_t cq_completed(const struct reader *reader, size_t i, uint32_t cq)
 {
 	const struct ofi_stats *stats;
 	struct snapshot copy;
-	uint64_t sum = 0, posted, left;
+	uint64_t sum = 0;
 	uint32_t slot;
 
 	for (slot = 0; slot < slots_used(reader, i); slot++) {
@@ -172,9 +172,8 @@ static uint64_t cq_completed(const struct reader *reader, size_t i, uint32_t cq)
 		if (!stats || __atomic_load_n(&stats->cq, __ATOMIC_RELAXED) != cq ||
 		    !take_snapshot(reader, i, stats, &copy))
 			continue;
-		posted = ofi_stats_posted(&copy.stats);
-		left = ofi_stats_outstanding(&copy.stats);
-		sum += posted > left ? posted - left : 0;
+		sum += ofi_stats_minus(ofi_stats_posted(&copy.stats),
+				       ofi_stats_outstanding(&copy.stats));
 	}
 	return sum;
 }

@@ -147,6 +147,12 @@ static inline uint64_t ofi_stats_value(const struct ofi_stats *stats, int counte
 	return __atomic_load_n(&stats->value[counter], __ATOMIC_RELAXED);
 }
 
+/* Returns 0 instead of a negative result, because the two values were read at different times. */
+static inline uint64_t ofi_stats_minus(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
 /*
  * Lists the statistics of a record in items, which has room for FI_STATS_MAX. Returns the number of
  * items (stats_list.c).
