@@ -237,6 +237,12 @@ static struct vrb_shm_conn *held_from(const struct vrb_shm *all)
 	return conn ? conn->shm : NULL;
 }
 
+/* Returns the end of the packets that the peer has written to the ring by now. */
+static uint64_t written_by_now(const struct vrb_shm_conn *shm)
+{
+	return shm->started ? ofi_shm_ring_written(&shm->rx) : 0;
+}
+
 /*
  * Holds a completion. A peer must not delay it by writing to its ring without end, so only packets
  * that are there by now come before it.
@@ -246,7 +252,7 @@ static void hold(struct vrb_shm *all)
 	const struct vrb_shm_conn *shm = held_from(all);
 
 	all->has_held = true;
-	all->held_end = shm && shm->started ? ofi_shm_ring_written(&shm->rx) : 0;
+	all->held_end = shm ? written_by_now(shm) : 0;
 }
 
 /* Holds the next completion of the device, if there is one and none is held already. */
@@ -283,7 +289,7 @@ static int pass_held(struct vrb_shm *all, int count, struct ibv_wc *wc)
 	int n = 0;
 
 	all->starved = false;
-	if (shm && shm->started)
+	if (shm)
 		n = drain_ring(shm, all->held_end, count, wc, &more);
 	if (n == count || all->starved)
 		return n;
@@ -361,7 +367,7 @@ static void begin_turn(struct vrb_shm *all)
 	all->goal.sent = next_report(shm);
 	while (may_report(shm, all->goal.sent))
 		all->goal.sent++;
-	all->goal.written = shm->started ? ofi_shm_ring_written(&shm->rx) : 0;
+	all->goal.written = written_by_now(shm);
 }
 
 /* Returns true once the packets and completions before the goal have been passed on. */

@@ -495,8 +495,8 @@ void vrb_ud_arrived(struct vrb_ud *all, const struct ibv_wc *wc);
 /* Delivers what waited for a buffer. */
 void vrb_ud_unstall(struct vrb_ud *all);
 void vrb_ud_drop_received(struct vrb_ud_conn *ud);
-/* Ends a connection whose peer violates the protocol. */
-void vrb_ud_violated(struct vrb_ud_conn *ud, enum vrb_ud_reason reason);
+/* Ends a connection and logs why: the peer violates the protocol, or there is no memory for it. */
+void vrb_ud_break(struct vrb_ud_conn *ud, enum vrb_ud_reason reason);
 /* Tells the connection's owner once that it has ended. */
 void vrb_ud_tell(struct vrb_ud_conn *ud, int err);
 /* Called when the peer has no such connection any more. */

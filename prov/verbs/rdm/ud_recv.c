@@ -48,31 +48,23 @@ static void end_conn(struct vrb_ud_conn *ud, enum vrb_ud_reason reason, int err)
 	vrb_ud_tell(ud, err);
 }
 
-void vrb_ud_violated(struct vrb_ud_conn *ud, enum vrb_ud_reason reason)
+void vrb_ud_break(struct vrb_ud_conn *ud, enum vrb_ud_reason reason)
 {
-	static const char *const what[] = {
-		[VRB_UD_ACCESS] = "accessed memory without the right to",
-		[VRB_UD_BROKEN] = "sent a packet that violates the protocol",
+	static const struct {
+		const char *text;
+		int err;
+	} why[] = {
+		[VRB_UD_ACCESS] = { "accessed memory without the right to", FI_EKEYREJECTED },
+		[VRB_UD_BROKEN] = { "sent a packet that violates the protocol", FI_ECONNABORTED },
+		[VRB_UD_SHORT] = { "gets no data: out of memory for its read", FI_ENOMEM },
 	};
 	char text[OFI_ADDR_STRLEN];
 
 	if (!ud->over)
 		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA, "peer %s %s: connection ended\n",
 			       ofi_rdm_addr_str(&ud->conn->peer->addr, text, sizeof(text)),
-			       what[reason]);
-	end_conn(ud, reason, reason == VRB_UD_ACCESS ? FI_EKEYREJECTED : FI_ECONNABORTED);
-}
-
-static void run_short(struct vrb_ud_conn *ud)
-{
-	char text[OFI_ADDR_STRLEN];
-
-	if (ud->over)
-		return;
-	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA,
-		       "peer %s: out of memory for its read: connection ended\n",
-		       ofi_rdm_addr_str(&ud->conn->peer->addr, text, sizeof(text)));
-	end_conn(ud, VRB_UD_SHORT, FI_ENOMEM);
+			       why[reason].text);
+	end_conn(ud, reason, why[reason].err);
 }
 
 /* Takes the next of the transport's receive buffers. */
@@ -128,7 +120,7 @@ static void take_part(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet
 		ud->part_len = 0;
 	}
 	if (packet->len > ud->part->sge.length - ud->part_len || (!packet->len && !packet->last)) {
-		vrb_ud_violated(ud, VRB_UD_BROKEN);
+		vrb_ud_break(ud, VRB_UD_BROKEN);
 		return;
 	}
 	memcpy((uint8_t *)(uintptr_t)ud->part->sge.addr + ud->part_len, packet->payload,
@@ -152,7 +144,7 @@ static void refuse_access(struct vrb_ud_conn *ud, const struct vrb_ud_packet *pa
 {
 	ud->is_refused = true;
 	ud->refused = packet->number;
-	vrb_ud_violated(ud, VRB_UD_ACCESS);
+	vrb_ud_break(ud, VRB_UD_ACCESS);
 }
 
 static void take_write(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
@@ -170,7 +162,7 @@ static void take_read(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet
 	struct vrb_ud_job *job;
 
 	if (ud->job_count >= VRB_UD_JOBS || !packet->asked) {
-		vrb_ud_violated(ud, VRB_UD_BROKEN);
+		vrb_ud_break(ud, VRB_UD_BROKEN);
 		return;
 	}
 	if (is_shut(ud)) {
@@ -179,7 +171,7 @@ static void take_read(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet
 	}
 	job = malloc(sizeof(*job));
 	if (!job) {
-		run_short(ud);
+		vrb_ud_break(ud, VRB_UD_SHORT);
 		return;
 	}
 	*job = (struct vrb_ud_job){
@@ -198,7 +190,7 @@ static void take_data(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet
 		    !wr->direct)
 			break;
 	if (!wr || packet->addr != wr->got || packet->len > wr->len - wr->got || !packet->len) {
-		vrb_ud_violated(ud, VRB_UD_BROKEN);
+		vrb_ud_break(ud, VRB_UD_BROKEN);
 		return;
 	}
 	vrb_ud_copy(wr, wr->got, (uint8_t *)(uintptr_t)packet->payload, packet->len, false);
@@ -211,7 +203,7 @@ static void take_qp(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 	int ret = vrb_ud_rc_met(ud, packet);
 
 	if (ret == -FI_EPROTO)
-		vrb_ud_violated(ud, VRB_UD_BROKEN);
+		vrb_ud_break(ud, VRB_UD_BROKEN);
 	else if (ret)
 		vrb_ud_tell(ud, -ret);
 }
@@ -219,7 +211,7 @@ static void take_qp(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 static void take_back(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 {
 	if (vrb_ud_back_met(ud, packet))
-		vrb_ud_violated(ud, VRB_UD_BROKEN);
+		vrb_ud_break(ud, VRB_UD_BROKEN);
 }
 
 static void handle(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)

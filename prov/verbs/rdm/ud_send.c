@@ -221,7 +221,7 @@ static bool send_job(struct vrb_ud_conn *ud)
 	if (!vrb_mr_table_copy(vrb_rc_domain(all->ep), job->key, job->addr + job->sent, len, false,
 			       tx->bytes + head)) {
 		vrb_ud_tx_put(all, tx);
-		vrb_ud_violated(ud, VRB_UD_ACCESS);
+		vrb_ud_break(ud, VRB_UD_ACCESS);
 		return false;
 	}
 	tx->len = (uint32_t)head + len;
