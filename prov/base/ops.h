@@ -26,7 +26,7 @@
 #include <rdma/providers/fi_prov.h>
 
 ssize_t ofi_enosys(void);
-/* For calls that the object supports in general, but not in its present role. */
+/* Refuses a call that the object supports in general, but not in its present role. */
 ssize_t ofi_eopnotsupp(void);
 
 #define OFI_ENOSYS(slot) .slot = (void *)ofi_enosys

@@ -337,7 +337,7 @@ static void coll_tick(struct ofi_rdm_coll *coll)
 		set_tick(coll, coll->tick_ms < TICK_MAX_MS ? 2 * coll->tick_ms : TICK_MAX_MS);
 		return;
 	}
-	/* What the device sends reveals whether the peer is alive. */
+	/* A packet that the device sends reveals whether the peer is alive. */
 	LIST_FOREACH (xfer, &coll->xfers, link)
 		if (!xfer->out && xfer->peer->proto.up)
 			ops->touch(&xfer->peer->proto);

@@ -28,7 +28,7 @@
 #include "hook.h"
 
 /*
- * For each format of arguments: the printf conversion, the value printed, and the value passed on.
+ * Each format of arguments has a printf conversion, the value printed, and the value passed on.
  */
 #define HOOK_P(part, name) part("%p", (const void *)name, name)
 #define HOOK_F(part, name) part("%p", (const void *)name, ofi_hook_unwrap(name))

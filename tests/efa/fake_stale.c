@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What queue pairs of the fake adapter leave in completion queues. An adapter completes what a
- * queue pair has when that is destroyed, and polling fails once for each of these completions.
+ * Queue pairs of the fake adapter leave completions in completion queues: an adapter completes the
+ * work requests of a queue pair that is destroyed, and polling fails once for each of them.
  */
 #include <dlfcn.h>
 #include <pthread.h>

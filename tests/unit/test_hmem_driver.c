@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the library relies on in CUDA's driver, for each kind of memory that it has. The driver is
+ * The library relies on this in CUDA's driver, for each kind of memory that it has. The driver is
  * the fake one of tests/hmem; on a machine with a GPU, HMEM_DRIVER=libcuda.so.1 in the environment
  * checks the real one, so that the fake one behaves alike. Kinds that a driver does not have are
  * left out.

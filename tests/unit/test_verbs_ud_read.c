@@ -258,7 +258,7 @@ static void a_wrong_key_ends_the_connection(void **state)
 	assert_int_equal(passive->err, FI_ECONNRESET);
 }
 
-/* It is not the peer that violates the protocol. */
+/* The log does not say that the peer violates the protocol. */
 static void without_memory_the_connection_ends(void **state)
 {
 	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };

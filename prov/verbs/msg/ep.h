@@ -155,7 +155,7 @@ void vrb_ep_unbind(struct vrb_ep *ep);
 /* Uses the domain's event queue if the endpoint has none of its own. */
 void vrb_ep_use_domain_eq(struct vrb_ep *ep);
 
-/* For connected and datagram endpoints. */
+/* Handles events of connected and datagram endpoints. */
 extern const struct vrb_owner_ops vrb_ep_owner_ops;
 
 #endif

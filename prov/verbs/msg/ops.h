@@ -22,7 +22,7 @@ extern const struct fi_ops_msg vrb_msg_multi_nolock_ops;
 extern const struct fi_ops_rma vrb_rma_nolock_ops;
 extern const struct fi_ops_atomic vrb_atomic_nolock_ops;
 extern const struct fi_ops_mr vrb_mr_ops;
-/* For endpoints with FI_HMEM and any threading model; some of these calls always lock. */
+/* Endpoints with FI_HMEM use these with any threading model; some of these calls always lock. */
 extern const struct fi_ops_msg vrb_msg_hmem_ops, vrb_msg_hmem_srx_ops, vrb_msg_hmem_multi_ops;
 extern const struct fi_ops_rma vrb_rma_hmem_ops;
 extern const struct fi_ops_atomic vrb_atomic_hmem_ops;
