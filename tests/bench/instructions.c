@@ -12,7 +12,7 @@
 #include "instructions.h"
 
 #define STRETCH	  32 /* sends of which one is signalled */
-#define RUNS	  2
+#define RUNS	  3
 #define TRIES	  5
 #define SETTLE_MS 10 /* at first */
 

@@ -244,7 +244,7 @@ int vrb_rdm_create_cq(struct ofi_rdm_ep *ep, int size)
 		rc->deaf = true;
 		rc->cq = ibv_create_cq(ctx, size, ep, NULL, 0);
 	}
-	rc->poll_cq = rc->cq;
+	vrb_rdm_poll_from(rc, rc->cq, 1);
 	return rc->cq ? 0 : -1;
 }
 

@@ -57,6 +57,7 @@ struct vrb_rc_ep {
 	bool deaf; /* the device has no completion events: the channel never becomes readable */
 	struct ibv_cq *cq;
 	struct ibv_cq *poll_cq;		 /* the CQ to poll: cq, or its stand-in, see shm.h */
+	int first;			 /* number of completions that a reader polls at first */
 	struct vrb_shm *shm;		 /* NULL: no peer has shared memory */
 	struct vrb_ud *ud;		 /* NULL: connections have queue pairs */
 	struct ibv_wc wc[VRB_RDM_BATCH]; /* polled by the thread that holds the lock */
@@ -113,6 +114,13 @@ struct vrb_rc_peer {
 static inline struct vrb_rc_ep *vrb_rc(const struct ofi_rdm_ep *ep)
 {
 	return (struct vrb_rc_ep *)((char *)(uintptr_t)ep - offsetof(struct vrb_rc_ep, rdm));
+}
+
+/* Readers poll the CQ, for so many completions at first. */
+static inline void vrb_rdm_poll_from(struct vrb_rc_ep *rc, struct ibv_cq *cq, int first)
+{
+	rc->poll_cq = cq;
+	rc->first = first;
 }
 
 static inline struct vrb_rc_peer *vrb_rc_peer(const struct ofi_rdm_peer *peer)

@@ -74,13 +74,16 @@ OFI_INLINE ssize_t read_more(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, size_
 	return read_rest(cq, ep, count - direct->left);
 }
 
-static OFI_OUTLINE ssize_t read_several(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep)
+/* `n` completions were polled. A stand-in for the CQ that returned fewer than it could is empty. */
+static OFI_OUTLINE ssize_t read_several(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, int n)
 {
 	size_t count = ep->direct.left;
 
 	if (!ep->direct.at || !count)
 		ep->direct.cq = OFI_RDM_NO_DIRECT;
-	vrb_rdm_polled(ep, 1);
+	vrb_rdm_polled(ep, n);
+	if (n < vrb_rc(ep)->first)
+		return read_rest(cq, ep, count - ep->direct.left);
 	return read_more(cq, ep, count);
 }
 
@@ -196,7 +199,7 @@ OFI_INLINE ssize_t read_retired(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bo
 OFI_INLINE ssize_t read_polled(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool nolock)
 {
 	if (ofi_unlikely(ep->direct.left != 1 || !ep->direct.at))
-		return read_several(cq, ep);
+		return read_several(cq, ep, 1);
 	if (vrb_rc(ep)->wc->wr_id & VRB_RDM_RX_BIT)
 		return read_arrived(cq, ep, nolock);
 	return read_retired(cq, ep, nolock);
@@ -226,15 +229,16 @@ static OFI_OUTLINE ssize_t read_many(struct ofi_rdm_cq *cq, void *buf, size_t co
 
 /*
  * Reads the ring, or makes progress if it is empty. If only one endpoint completes into the CQ, its
- * completions go directly to buf. A single completion is polled first, because most calls want one,
- * and completions beyond that are handled twice. If another thread is making progress, it does so
- * for this one too. Slow paths are called last, so that few values have to be saved.
+ * completions go directly to buf. A single completion of the device is polled first, because most
+ * calls want one, and completions beyond that are handled twice; a stand-in for the CQ is emptied,
+ * because polling it again takes longer. If another thread is making progress, it does so for this
+ * one too. Slow paths are called last, so that few values have to be saved.
  */
 OFI_INLINE ssize_t read_entries(struct ofi_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src,
 				bool nolock)
 {
 	struct ofi_rdm_ep *ep;
-	bool some;
+	int n;
 
 	if (ofi_unlikely(!ofi_cq_ring_empty(&cq->ring) || !try_enter_cq(cq, nolock)))
 		return ofi_rdm_cq_read_any(cq, buf, count, src);
@@ -246,12 +250,12 @@ OFI_INLINE ssize_t read_entries(struct ofi_rdm_cq *cq, void *buf, size_t count, 
 	ep->direct.left = count;
 	if (src)
 		ep->direct.src = src;
-	some = ibv_poll_cq(vrb_rc(ep)->poll_cq, 1, vrb_rc(ep)->wc) > 0;
+	n = ibv_poll_cq(vrb_rc(ep)->poll_cq, vrb_rc(ep)->first, vrb_rc(ep)->wc);
 	/* Only the endpoint is kept across the poll; the address of its lock is recomputed. */
 	cq = ep->direct.cq;
-	if (ofi_unlikely(some)) {
-		if (src)
-			return read_several(cq, ep);
+	if (ofi_unlikely(n > 1) || (src && n == 1))
+		return read_several(cq, ep, n);
+	if (ofi_unlikely(n == 1)) {
 		ofi_forget(ep);
 		return nolock ? read_nolock(cq, vrb_rc(ep)) : read_locked(cq, vrb_rc(ep));
 	}

@@ -63,7 +63,7 @@ static struct vrb_shm *shm_new(struct ofi_rdm_ep *ep)
 	all->cq.cq_context = all;
 	all->device = vrb_rc(ep)->poll_cq;
 	vrb_rc(ep)->shm = all;
-	vrb_rc(ep)->poll_cq = &all->cq;
+	vrb_rdm_poll_from(vrb_rc(ep), &all->cq, VRB_RDM_BATCH);
 	return all;
 }
 
@@ -74,7 +74,7 @@ void vrb_shm_close(struct ofi_rdm_ep *ep)
 	if (!all)
 		return;
 	vrb_rc(ep)->shm = NULL;
-	vrb_rc(ep)->poll_cq = all->device;
+	vrb_rdm_poll_from(vrb_rc(ep), all->device, 1);
 	munmap(all->bell, sizeof(*all->bell));
 	close((int)all->place.fd);
 	free(all->conns);

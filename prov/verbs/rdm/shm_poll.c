@@ -16,6 +16,7 @@
 
 #define NO_END	UINT64_MAX
 #define UNASKED 16u /* after so many polls one ring is polled without a bell */
+#define SKIPPED 8u /* after so many polls the device is polled even if there are packets in rings */
 
 static bool is_in_ring(const struct vrb_shm_conn *shm, uint32_t seq)
 {
@@ -197,7 +198,7 @@ static int drain_rings(struct vrb_shm *all, int count, struct ibv_wc *wc)
 	uint64_t which = ~0ULL << turn % 64;
 	int n = 0;
 
-	if (ofi_unlikely(++all->polls % UNASKED == 0)) {
+	if (ofi_unlikely(all->polls % UNASKED == 0)) {
 		all->unasked = all->unasked + 1 < all->size ? all->unasked + 1 : 0;
 		set_ready(all, all->unasked);
 	}
@@ -278,6 +279,19 @@ static void count_arrived(struct vrb_shm_conn *shm, const struct ibv_wc *wc)
 		shm->started = shm->rx.map && vrb_shm_is_start(bytes, wc->byte_len);
 }
 
+/* The held completion of a work request retires those before it: they must not follow it. */
+static void skip_retired(const struct vrb_shm *all)
+{
+	const struct vrb_rdm_slot *slot = (const struct vrb_rdm_slot *)(uintptr_t)all->held.wr_id;
+	struct vrb_rc_conn *conn;
+
+	if (all->held.wr_id & VRB_RDM_RX_BIT)
+		return;
+	conn = slot->conn;
+	if (conn->shm)
+		conn->shm->reported = slot == &conn->last ? conn->head : slot->seq + 1;
+}
+
 /*
  * Passes on the held completion after the packets that its peer wrote to the ring before it. It
  * stays held if there is no room for all of them, or no buffer.
@@ -295,6 +309,7 @@ static int pass_held(struct vrb_shm *all, int count, struct ibv_wc *wc)
 		return n;
 	if (shm)
 		count_arrived(shm, &all->held);
+	skip_retired(all);
 	wc[n] = all->held;
 	all->has_held = false;
 	return n + 1;
@@ -412,13 +427,16 @@ int vrb_shm_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 	struct vrb_shm *all = cq->cq_context;
 	int n;
 
-	/* Retires wakes, which are not passed on, even if packets in rings fill wc. */
-	hold_one(all);
+	/* Retires wakes, which are not passed on, even if packets in rings fill each poll. */
+	if (++all->polls % SKIPPED == 0)
+		hold_one(all);
 	n = take_turn(all, count, wc);
 	/* A STOP or HALT must be processed before a completion lets this side send more. */
 	n += drain_rings(all, count - n, wc + n);
 	/* A completion of the device retires packets in a ring before it: these come first. */
 	n += report_sent(all, count - n, wc + n);
+	if (!n)
+		hold_one(all);
 	while (all->has_held && n < count) {
 		n += pass_held(all, count - n, wc + n);
 		if (all->has_held)

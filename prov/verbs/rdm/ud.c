@@ -194,7 +194,7 @@ static void stand_in(struct vrb_ud *all)
 	all->context.ops.post_srq_recv = post_srq_recv;
 	all->cq.context = all->srq.context = &all->context;
 	all->cq.cq_context = all->srq.srq_context = all;
-	rc->poll_cq = &all->cq;
+	vrb_rdm_poll_from(rc, &all->cq, VRB_RDM_BATCH);
 	rc->srq = &all->srq;
 	/* No connection takes room in the device's CQ. */
 	rc->room.fixed = true;
@@ -339,7 +339,7 @@ void vrb_ud_close(struct ofi_rdm_ep *ep)
 	if (!all)
 		return;
 	vrb_rc(ep)->ud = NULL;
-	vrb_rc(ep)->poll_cq = vrb_rc(ep)->cq;
+	vrb_rdm_poll_from(vrb_rc(ep), vrb_rc(ep)->cq, 1);
 	vrb_rc(ep)->srq = NULL;
 	drain(all);
 	if (all->qp)
