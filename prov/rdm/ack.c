@@ -32,13 +32,16 @@ uint64_t ofi_rdm_ack_timeout(const struct ofi_rdm_ack *ack)
 		timeout = ack->srtt / 8 + (ack->rttvar ? ack->rttvar : 1) + params->delay;
 	timeout = ack_between(timeout, params->min, params->max);
 	timeout = ack_between(timeout << ack->backoff, params->min, params->max);
-	/* Sequence numbers begin at random, so peers subtract different parts. */
+	/* Sequence numbers begin at a random number, so peers subtract different parts. */
 	if (ack->backoff)
 		timeout -= ofi_rdm_ack_part(timeout, ack->out.oldest + ack->order * 0x9e3779b9);
 	return timeout;
 }
 
-/* RFC 6298, 2.2 and 2.3. rttvar is stored in quarters, so it equals four times the variation. */
+/*
+ * Updates the estimates as in RFC 6298, 2.2 and 2.3. rttvar is stored in quarters, so it equals
+ * four times the variation.
+ */
 static void ack_measure(struct ofi_rdm_ack *ack, uint32_t rtt)
 {
 	uint32_t mean = ack->srtt / 8;

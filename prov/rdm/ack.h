@@ -57,7 +57,10 @@ struct ofi_rdm_ack_words {
 	uint8_t stalled;
 };
 
-/* In the buffer of a packet from ofi_rdm_ack_sent() until it is acknowledged. */
+/*
+ * A node in the buffer of a packet, in use from ofi_rdm_ack_sent() until the packet is
+ * acknowledged.
+ */
 struct ofi_rdm_ack_node {
 	struct ofi_rdm_ack_node *next;
 	uint64_t sent;	 /* time of the last transmission */
@@ -78,7 +81,7 @@ struct ofi_rdm_ack {
 	uint32_t order;	       /* number of the next transmission */
 	uint32_t newest;       /* newest transmission known to have arrived */
 	uint32_t srtt, rttvar; /* in eighths and quarters of a microsecond */
-	/* Retransmissions since the last one that turned out to be unnecessary. */
+	/* Number of retransmissions since the last one that turned out to be unnecessary. */
 	uint32_t sent_again;
 	uint32_t echo;	      /* sent in acknowledgments */
 	uint16_t doubles;     /* sent likewise */
@@ -105,8 +108,9 @@ enum ofi_rdm_ack_due {
 };
 
 /*
- * Initializes: the first packet gets that number. Also called for a new incarnation of either side;
- * the caller has taken the unacknowledged packets from `first` before.
+ * Initializes the state; the first packet gets the number `first`. Also called for a new
+ * incarnation of either side, after the caller has taken the unacknowledged packets from
+ * ack->first.
  */
 void ofi_rdm_ack_init(struct ofi_rdm_ack *ack, const struct ofi_rdm_ack_params *params,
 		      uint32_t first);
@@ -120,15 +124,15 @@ void ofi_rdm_ack_sent(struct ofi_rdm_ack *ack, struct ofi_rdm_ack_node *node, ui
 bool ofi_rdm_ack_take(struct ofi_rdm_ack *ack, const struct ofi_rdm_ack_words *words, uint64_t now,
 		      struct ofi_rdm_ack_news *news);
 /*
- * Returns what must be done now; called until it returns NOTHING. A packet to be retransmitted
- * counts as sent.
+ * Returns what must be done now; called until it returns NOTHING or GIVE_UP. A packet to be
+ * retransmitted counts as sent.
  */
 enum ofi_rdm_ack_due ofi_rdm_ack_due(struct ofi_rdm_ack *ack, uint64_t now,
 				     struct ofi_rdm_ack_node **node);
 
 /*
- * Records a packet that arrived with that transmission number, and for which seq.h returned
- * DELIVER, KEEP or DUPLICATE, after popping what could be popped.
+ * Records a packet that arrived with the transmission number `order` and got the verdict DELIVER,
+ * KEEP or DUPLICATE of seq.h. Called after everything that could be popped was popped.
  */
 void ofi_rdm_ack_arrived(struct ofi_rdm_ack *ack, const struct ofi_rdm_seq_in *in, uint32_t order,
 			 enum ofi_rdm_seq_verdict verdict, uint64_t now);
@@ -136,7 +140,10 @@ void ofi_rdm_ack_arrived(struct ofi_rdm_ack *ack, const struct ofi_rdm_seq_in *i
 void ofi_rdm_ack_fill(struct ofi_rdm_ack *ack, const struct ofi_rdm_seq_in *in,
 		      struct ofi_rdm_ack_words *words);
 
-/* Ends the silence of a peer that is known to exist although nothing of it has arrived. */
+/*
+ * Restarts the time of the peer's silence: the peer is known to exist, although nothing from it has
+ * arrived.
+ */
 static inline void ofi_rdm_ack_heard(struct ofi_rdm_ack *ack, uint64_t now)
 {
 	ack->last_arrival = now;
@@ -148,7 +155,7 @@ static inline bool ofi_rdm_ack_is_owed(const struct ofi_rdm_ack *ack, uint64_t n
 	return ack->owes <= now;
 }
 
-/* Returns up to half of the time, a different part for each number. */
+/* Returns a part of the time, up to half of it, that differs for each value of `any`. */
 static inline uint64_t ofi_rdm_ack_part(uint64_t time, uint32_t any)
 {
 	return time / 2 * (any * 0x85ebca6b >> 16) >> 16;

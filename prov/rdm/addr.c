@@ -17,7 +17,10 @@ struct hint_bytes {
 _Static_assert(sizeof(struct hint_bytes) == sizeof(((struct sockaddr_in *)0)->sin_zero),
 	       "a hint takes the place of sin_zero");
 
-/* Depends on the address and the port, too: a hint is not for a context's port. */
+/*
+ * Returns the check byte. It depends on the address and the port, too, so the hint is invalid at
+ * another port, such as that of a context.
+ */
 static uint8_t hint_check(const struct sockaddr_in *in, const struct hint_bytes *bytes)
 {
 	uint32_t sum = ntohl(in->sin_addr.s_addr) + 0x9du * ntohs(in->sin_port) + 0x5b;

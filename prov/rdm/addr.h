@@ -31,13 +31,14 @@ static inline bool ofi_rdm_addr_is_qp(const struct ofi_rdm_addr *addr)
 	return addr->sa.sa_family == OFI_AF_QP;
 }
 
-/* Returns false if the address is not an IP address with a port. */
+/* Copies a socket address. Returns false if it is not an IP address with a port. */
 bool ofi_rdm_addr_set(struct ofi_rdm_addr *addr, const struct sockaddr *sa);
 /*
- * An IPv4 address may say which queue pair takes requests for the endpoint, and the key that they
- * name, so that no connection manager has to be asked. It does so in sin_zero, which has no meaning
- * otherwise, with a check byte because applications may leave anything there. The hint is not a
- * part of the address: comparisons ignore it. ofi_rdm_addr_hint() returns false if there is none.
+ * An IPv4 address may say which queue pair takes requests for the endpoint, and the key that the
+ * requests must contain, so that no connection manager has to be asked. It does so in sin_zero,
+ * which otherwise has no meaning, with a check byte because applications may leave anything there.
+ * The hint is not a part of the address: comparisons ignore it. ofi_rdm_addr_hint() returns false
+ * if there is none.
  */
 struct ofi_rdm_addr_hint {
 	uint32_t qpn, key; /* qpn: 24 bits, 0: none */
@@ -46,8 +47,9 @@ struct ofi_rdm_addr_hint {
 void ofi_rdm_addr_set_hint(struct ofi_rdm_addr *addr, struct ofi_rdm_addr_hint hint);
 bool ofi_rdm_addr_hint(const struct ofi_rdm_addr *addr, struct ofi_rdm_addr_hint *hint);
 /*
- * Returns false if no queue pair has such a name: the GID or the key is 0. Its number may be 0, as
- * that of the first queue pair of an Elastic Fabric Adapter is.
+ * Sets the address to the name of a queue pair. Returns false if no queue pair has such a name,
+ * because the GID or the key is 0. The number may be 0, as that of the first queue pair of an
+ * Elastic Fabric Adapter is.
  */
 bool ofi_rdm_addr_set_qp(struct ofi_rdm_addr *addr, const uint8_t *gid, uint32_t qpn, uint32_t key);
 /* Reads the bytes of FI_ADDR_EFA. Returns false if no queue pair has such a name. */

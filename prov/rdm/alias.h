@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Aliases of reliable-datagram endpoints. An alias is an ofi_rdm_fid whose calls act on the
- * endpoint with the alias's default flags. The endpoint stays open until its own fid and all
+ * endpoint with the default flags of the alias. The endpoint stays open until its own fid and all
  * aliases are closed.
  */
 #ifndef OFI_RDM_ALIAS_H

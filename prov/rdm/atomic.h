@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The atomic operations that exist, and how many elements of a type fit in one of them. Callers and
+ * targets use the same limits.
+ */
 #ifndef OFI_RDM_ATOMIC_H
 #define OFI_RDM_ATOMIC_H
 

@@ -171,7 +171,9 @@ enum ofi_rdm_wire_error ofi_rdm_atomic_request(struct ofi_rdm_peer *peer,
 	size_t len = a->kind == OFI_RDM_WIRE_ATOMIC_WRITE ? 0 : (size_t)a->count * a->size;
 	uint8_t *old = peer->ep->atomic_old;
 
-	/* Such an endpoint has no FI_ATOMIC, and must not ask whose memory the target is. */
+	/*
+	 * An endpoint with no_calls has no FI_ATOMIC, and must not ask whose memory the target is.
+	 */
 	if (!is_valid(packet) || len > peer->proto.eager || peer->ep->hmem_options.no_calls)
 		rsp.status = FI_EOPNOTSUPP;
 	else

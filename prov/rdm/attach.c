@@ -20,7 +20,7 @@ static void cq_leave(struct ofi_rdm_ep *ep, uint8_t half)
 	ep->attached &= (uint8_t)~half;
 }
 
-/* A queue of both directions is attached once. */
+/* Attaches the queue of a direction. A queue of both directions is attached once. */
 static int cq_join(struct ofi_rdm_ep *ep, uint8_t half)
 {
 	struct ofi_rdm_cq *cq = cq_of(ep, half);

@@ -23,9 +23,9 @@ enum { RX_CTX_BITS = 32 };
 /* An entry of the table. What follows the address is guarded by the index's lock. */
 struct av_entry {
 	struct ofi_rdm_addr addr; /* first */
-	/* These are those of the address, in the entry of its first fi_addr. */
+	/* These belong to the address. They are valid in the entry of its first fi_addr. */
 	uint32_t number : 31;  /* of its authorization key, or 0 */
-	uint32_t repeated : 1; /* there are or were others */
+	uint32_t repeated : 1; /* the address has or had other fi_addrs */
 };
 
 /* Reads one address. With FI_ADDR_STR the input is an array of pointers to strings. */

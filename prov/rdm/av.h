@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The address vector of reliable-datagram endpoints; its addresses are IP addresses with ports. */
+/*
+ * The address vector of reliable-datagram endpoints. Its addresses are IP addresses with ports, or
+ * names of queue pairs.
+ */
 #ifndef OFI_RDM_AV_H
 #define OFI_RDM_AV_H
 
@@ -12,7 +15,7 @@ struct ofi_rdm_av {
 	struct ofi_domain *domain;
 	uint32_t addr_format;
 	struct ofi_lock index_lock; /* innermost lock */
-	/* It has each address once, with the first of its fi_addrs that is left. */
+	/* Contains each address once, with the first of its fi_addrs that is left. */
 	struct ofi_index index;
 	LIST_HEAD(, ofi_rdm_ep) eps;  /* bound endpoints; guarded by base.lock */
 	struct ofi_rdm_av_key **keys; /* NULL if endpoints have keys of their own */
@@ -52,8 +55,8 @@ bool ofi_rdm_av_get(struct ofi_rdm_av *av, fi_addr_t fi_addr, struct ofi_rdm_add
 /* Returns the fi_addr of an address, or FI_ADDR_NOTAVAIL. Takes only the index's lock. */
 fi_addr_t ofi_rdm_av_find(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr);
 /*
- * Returns the number of the authorization key of an address, or 0; sets it. All fi_addrs of an
- * address have the same.
+ * Return and set the number of the authorization key of an address; 0 if it has none. All fi_addrs
+ * of an address have the same key.
  */
 uint32_t ofi_rdm_av_get_key(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr);
 void ofi_rdm_av_set_key(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr, uint32_t number);
@@ -63,8 +66,9 @@ int ofi_rdm_av_insertsvc(struct fid_av *fid, const char *node, const char *servi
 int ofi_rdm_av_insertsym(struct fid_av *fid, const char *node, size_t nodes, const char *service,
 			 size_t services, fi_addr_t *fi_addr, uint64_t flags, void *context);
 /*
- * Returns true if the address is known as that of an endpoint, or, by the index that its owner
- * states, as that of a context. The index becomes 0 if it does not count.
+ * Returns true if the AV has the address, or has that of the scalable endpoint to which the address
+ * belongs. *context is the index that the owner of the address claims to have there; it becomes 0
+ * if the AV has the address itself.
  */
 bool ofi_rdm_av_knows(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr, uint8_t *context);
 

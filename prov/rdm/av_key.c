@@ -75,7 +75,10 @@ int ofi_rdm_av_insert_auth_key(struct fid_av *fid, const void *bytes, size_t len
 	return refuse_key(av, -FI_ENOSPC, "the address vector has max_ep_auth_key keys already");
 }
 
-/* Returns the number of the key of an fi_addr, which stands for the key itself or has one, or 0. */
+/*
+ * Returns the number of the key that the fi_addr stands for, or that its address has; 0 if there is
+ * none.
+ */
 static uint32_t find_key(struct ofi_rdm_av *av, fi_addr_t fi_addr)
 {
 	uint32_t number = number_of(av, fi_addr);

@@ -21,8 +21,8 @@ struct ofi_rdm_av_key {
 /* Returns true if endpoints of the domain take their keys from address vectors. */
 bool ofi_rdm_av_has_keys(const struct ofi_domain *domain);
 /*
- * Implements fi_av_insert with FI_AUTH_KEY: fi_addr has the keys of the addresses before, and the
- * addresses afterward.
+ * Implements fi_av_insert with FI_AUTH_KEY. On entry fi_addr holds the fi_addrs of the keys, on
+ * return those of the addresses.
  */
 int ofi_rdm_av_insert_with_keys(struct ofi_rdm_av *av, const void *addr, size_t count,
 				fi_addr_t *fi_addr, uint64_t flags, void *context);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The calls of msg.c and recv.c for the other files of an endpoint. */
 #ifndef OFI_RDM_MSG_H
 #define OFI_RDM_MSG_H
 
