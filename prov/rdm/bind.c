@@ -115,7 +115,9 @@ static int bind_watch(struct ofi_rdm_ep *ep, struct ofi_cntr *cntr, uint64_t fla
 	return 0;
 }
 
-/* Counts operations that started before the counter was bound. The caller holds the lock. */
+/*
+ * Makes operations that started before the counter was bound count, too. The caller holds the lock.
+ */
 static void count_from_now(struct ofi_rdm_ep *ep, uint64_t flags)
 {
 	const struct ofi_rdm_xport_ops *ops = ep->proto.xport.ops;

@@ -17,7 +17,7 @@
 	(FI_COMPLETION | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 	 FI_DELIVERY_COMPLETE | FI_TRIGGER)
 
-/* A read returns no buffer at once that FI_INJECT could ask for. */
+/* FI_INJECT does not apply to reads, which cannot give their buffers back at once. */
 static uint64_t rma_flags(struct fid_ep *fid, bool read)
 {
 	return ofi_rdm_tx_flags(fid, read ? RMA_FLAGS : RMA_FLAGS | FI_INJECT);
@@ -28,7 +28,7 @@ static uint64_t send_flags(struct fid_ep *fid)
 	return ofi_rdm_tx_flags(fid, ~0ULL);
 }
 
-/* FI_MULTI_RECV applies to untagged receives only. */
+/* As a default flag, FI_MULTI_RECV applies to untagged receives only. */
 static uint64_t recv_flags(struct fid_ep *fid, bool tagged)
 {
 	const struct ofi_rdm_fid *head = ofi_rdm_head(fid);
@@ -165,8 +165,8 @@ ssize_t ofi_rdm_trecvv(struct fid_ep *fid, const struct iovec *iov, void **desc,
 }
 
 /*
- * Slow path. These functions are called last by functions with the same arguments. They are not
- * static so that the compiler keeps the arguments in their registers.
+ * Slow paths. Functions with the same arguments call them last. They are not static so that the
+ * compiler keeps the arguments in their registers.
  */
 OFI_OUTLINE ssize_t ofi_rdm_recv_any(struct fid_ep *fid, void *buf, size_t len, void *desc,
 				     fi_addr_t addr, void *context)

@@ -76,7 +76,9 @@ OFI_RDM_CALL(fi_ops_rma, injectdata) ofi_rdm_inject_writedata;
 	.writemsg = ofi_rdm_writemsg, .writedata = ofi_rdm_writedata,                 \
 	.injectdata = ofi_rdm_inject_writedata
 
-/* Flags with which fi_trecvmsg() looks for messages instead of posting a receive. */
+/*
+ * Flags with which fi_trecvmsg() acts on messages that have arrived instead of posting a receive.
+ */
 #define OFI_RDM_PROBE_FLAGS (FI_PEEK | FI_CLAIM | FI_DISCARD)
 ssize_t ofi_rdm_recv_probe(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags);
 

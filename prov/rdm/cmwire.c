@@ -20,7 +20,7 @@ struct cm_bytes {
 
 enum { FIXED = offsetof(struct cm_bytes, incarnation) };
 
-/* The indexes of contexts lie behind the flags. */
+/* The indexes of contexts are stored between the flags. */
 enum {
 	FROM_SHIFT = 2,
 	TO_SHIFT = 8,

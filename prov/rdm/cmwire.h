@@ -24,7 +24,8 @@ enum ofi_rdm_cmwire_reason {
 	OFI_RDM_CMWIRE_VERSION, /* no version in common */
 	/* Both sides sent a request; the other direction's request wins. */
 	OFI_RDM_CMWIRE_CROSSING,
-	OFI_RDM_CMWIRE_STALE,	  /* the request is for an earlier endpoint at this address */
+	/* The request is for an earlier endpoint at this address, or it is late. */
+	OFI_RDM_CMWIRE_STALE,
 	OFI_RDM_CMWIRE_BUSY,	  /* too many connections are open or being set up: try later */
 	OFI_RDM_CMWIRE_RESOURCES, /* no queue pair or memory available: try later */
 	OFI_RDM_CMWIRE_CLOSING,	  /* the endpoint is closing */
@@ -45,7 +46,7 @@ enum {
 	/* The sender has a job secret; addr holds random bytes, see proof.h. */
 	OFI_RDM_CMWIRE_SECRET = 1 << 1,
 	/* The sender exchanges packets through shared memory with peers on its host. */
-	OFI_RDM_CMWIRE_SHM = 1 << 14, /* behind the contexts */
+	OFI_RDM_CMWIRE_SHM = 1 << 14, /* above the bits of the contexts */
 };
 
 #define OFI_RDM_CMWIRE_CONTEXTS 64 /* most contexts of a scalable endpoint */
@@ -62,7 +63,8 @@ struct ofi_rdm_cmwire {
 	uint16_t flags;
 	/* Indexes of the sender's and the receiver's context; 0 without a scalable endpoint. */
 	uint8_t from_context, to_context;
-	uint32_t serial; /* number of requests the sender has made; older requests arrived late */
+	/* Number of requests that the sender has made so far; a late request has a lower one. */
+	uint32_t serial;
 	/* Payload bytes that fit in the sender's buffers after the largest header. */
 	uint32_t eager;
 };

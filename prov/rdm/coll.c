@@ -179,7 +179,8 @@ static ssize_t net_recv(void *arg, fi_addr_t from, uint64_t tag, void *buf, size
 }
 
 /*
- * Copies the rest of a message that is not completely sent, because other members may wait for it.
+ * Detaches a message that is not completely sent from the application's buffer: a copy takes its
+ * place, because other members may wait for the message. Returns false if that is impossible.
  */
 static bool withdraw_send(struct ofi_rdm_xfer *xfer)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include "src/ds/compiler.h"
 
-/* Returns true if so few bytes are copied inline, without a call. */
+/* Returns true for 8 to 16 bytes, which are copied inline, without a call. */
 static inline bool ofi_rdm_copies_now(size_t len)
 {
 	return len - sizeof(uint64_t) <= sizeof(uint64_t);

@@ -54,7 +54,10 @@ ssize_t ofi_rdm_cq_read_any(struct ofi_rdm_cq *cq, void *buf, size_t count, fi_a
 	return ofi_rdm_cq_read_many(cq, buf, count, src);
 }
 
-/* The address stays valid until the application reads the next error. */
+/*
+ * Copies a failure to the application's entry. The sender's address in it stays valid until the
+ * application reads the next failure.
+ */
 static void copy_error(struct ofi_rdm_cq *cq, const struct ofi_cq_item *item,
 		       struct fi_cq_err_entry *entry)
 {

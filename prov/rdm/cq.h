@@ -27,8 +27,9 @@ struct ofi_rdm_cq {
 	/* Guards the list; keeps an endpoint open while it is polled. */
 	struct ofi_lock eps_lock;
 	LIST_HEAD(, ofi_rdm_cq_link) eps; /* an endpoint is there once */
-	struct ofi_rdm_ep *only;	  /* the endpoint, if it is the only one */
-	bool nolock;			  /* readers of `only` take no lock; constant */
+	/* The only endpoint, if readers may poll it by themselves; else NULL. */
+	struct ofi_rdm_ep *only;
+	bool nolock; /* readers of `only` take no lock; constant */
 
 	int vector; /* completion vector for the endpoints' queues */
 	struct ofi_cq_slow slow;
@@ -39,13 +40,13 @@ struct ofi_rdm_cq {
 
 #define OFI_RDM_CQ_FROM (1ULL << 63) /* in the flags of a failed entry: `from` is set */
 
-/* Returns the sender address of a failed entry, or NULL. */
-/* The address of an unknown sender, as an address vector takes it. */
+/* The address of an unknown sender, in the format in which an address vector takes it. */
 struct ofi_rdm_sender {
 	size_t len;
 	uint8_t name[OFI_RDM_ADDR_NAME] __attribute__((aligned(8)));
 };
 
+/* Returns the sender address of a failed entry, or NULL. */
 static inline struct ofi_rdm_sender *ofi_rdm_cq_sender(const struct ofi_cq_item *item)
 {
 	return item->err && item->flags & OFI_RDM_CQ_FROM
@@ -68,7 +69,7 @@ static inline int ofi_rdm_vector(const struct ofi_rdm_ep *ep)
 int ofi_rdm_cq_open(struct ofi_domain *domain, const struct fi_cq_attr *attr, int vector,
 		    const struct fi_ops_cq *ops, const struct fi_ops_cq *nolock_ops,
 		    struct fid_cq **cq, void *context);
-/* Makes progress if the ring is empty, and returns true if it then has entries. */
+/* Makes progress. Returns true if the ring then has entries. */
 bool ofi_rdm_cq_ready(struct ofi_cq *cq);
 /*
  * Attaches the endpoint: it completes into the CQ, and reading the CQ makes it progress. Returns 0
@@ -77,15 +78,15 @@ bool ofi_rdm_cq_ready(struct ofi_cq *cq);
 int ofi_rdm_cq_attach(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool tx);
 /* Detaches the endpoint: reading the CQ no longer makes it progress. */
 void ofi_rdm_cq_detach(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool tx);
-/* An endpoint that was attached with `tx` becomes one of the other direction. */
+/* Makes an endpoint that was attached with `tx` one of the other direction. */
 void ofi_rdm_cq_turn(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool tx);
 /* Called after an endpoint of the CQ has joined a collective group. */
 void ofi_rdm_cq_renew(struct ofi_rdm_cq *cq);
 /* Wakes threads that sleep on the CQ. */
 void ofi_rdm_cq_wake(struct ofi_rdm_cq *cq);
 /*
- * Slow path of fi_cq_read and fi_cq_readfrom: reads the ring, or polls all endpoints if it is
- * empty.
+ * The slow path of fi_cq_read and fi_cq_readfrom if the ring has entries or another thread polls
+ * the endpoints: reads the ring. If the ring has entries and count is 0, polls all endpoints first.
  */
 ssize_t ofi_rdm_cq_read_any(struct ofi_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src);
 /* Polls all endpoints, then reads the ring. Called with cq->eps_lock held and releases it. */

@@ -2,14 +2,14 @@
 /*
  * The congestion window of one peer: the number of packets that may be in flight to it. If many
  * senders transmit to one receiver, packets are queued somewhere and round trips take longer. The
- * window grows by a packet per round trip while these are short. It shrinks in proportion to the
- * excess when they are too long, once per round trip and at most to a half.
+ * window grows by a packet per round trip while these are short. When they are too long, it shrinks
+ * in proportion to the excess, at most once per round trip and at most by half.
  *
  *   target    the allowed duration of a round trip, stated by the transport. Senders with smaller
  *             windows are allowed more, up to five times as much, so that senders converge to
  *             equal shares. If even the smallest window does not shorten the round trips, the
- *             network is far: then the recent shortest round trip, a quarter of it, and the target
- *             are allowed.
+ *             network is far: then a round trip may take 5/4 of the recent shortest one, plus the
+ *             target.
  *   below 1   a thousand senders have less than one packet each in flight: a window of 1/20 is one
  *             packet in 20 round trips.
  *   noise     where processes or interrupts are late now and then, some round trips are short and
@@ -60,20 +60,18 @@ struct ofi_rdm_cwnd {
 
 void ofi_rdm_cwnd_init(struct ofi_rdm_cwnd *cwnd, const struct ofi_rdm_cwnd_params *params);
 
-/* Packets were acknowledged; rtt is the measured round-trip time, or 0. */
+/* Records that packets were acknowledged; rtt is the measured round-trip time, or 0. */
 void ofi_rdm_cwnd_acked(struct ofi_rdm_cwnd *cwnd, uint32_t count, uint32_t rtt, uint64_t now);
-/* A packet is retransmitted because it was lost while others arrived. */
+/* Records that a packet is retransmitted because it was lost while others arrived. */
 void ofi_rdm_cwnd_lost(struct ofi_rdm_cwnd *cwnd, uint64_t now);
-/* A packet is retransmitted because nothing arrived. */
+/* Records that a packet is retransmitted because nothing arrived. */
 void ofi_rdm_cwnd_timeout(struct ofi_rdm_cwnd *cwnd, uint64_t now);
-/*
- * The packets that were retransmitted last turn out not to have been lost: the peer was just late.
- */
+/* Records that the packets that were retransmitted last were not lost: the peer was just late. */
 void ofi_rdm_cwnd_needless(struct ofi_rdm_cwnd *cwnd);
 
 /*
- * Returns when a new packet may be sent with that many in flight: now or earlier if at once, NEVER
- * if one of them must arrive first.
+ * Returns when a new packet may be sent if that many are in flight: a time that is not after now if
+ * at once, NEVER if one of them must arrive first.
  */
 uint64_t ofi_rdm_cwnd_time(const struct ofi_rdm_cwnd *cwnd, uint32_t under_way);
 

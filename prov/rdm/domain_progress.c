@@ -207,7 +207,7 @@ void ofi_rdm_domain_progress_bias(const struct ofi_rdm_domain_progress *progress
 		     (progress->with_domain || !(ep->info->caps & (FI_TRIGGER | FI_COLLECTIVE)));
 }
 
-/* Wakes the thread, which may be asleep and unaware of the new endpoint. */
+/* Makes events of the new endpoint wake the thread, which may be asleep. */
 int ofi_rdm_domain_progress_add(struct ofi_rdm_domain_progress *progress, struct ofi_rdm_ep *ep)
 {
 	int err = watch_fd(progress, ep->fd);

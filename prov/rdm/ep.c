@@ -99,7 +99,9 @@ int ofi_rdm_enable(struct ofi_rdm_ep *ep, uint8_t halves)
 	return 0;
 }
 
-/* Returns true if everything that was sent has left, as far as the peers accept it. */
+/*
+ * Returns true if no message, fence or control packet is left and every work request is complete.
+ */
 static bool is_drained(struct ofi_rdm_ep *ep)
 {
 	uint32_t i;
@@ -131,8 +133,9 @@ static void ep_drain(struct ofi_rdm_ep *ep)
 }
 
 /*
- * Other threads may read its queues and counters and change its address vector until it is detached
- * from them. Its connections end only afterward. The endpoint's remaining state is freed with it.
+ * Other threads may read the endpoint's queues and counters and change its address vector until it
+ * is detached from them. Its connections end only afterward. The rest of its state is freed with
+ * it.
  */
 static void ep_free(struct ofi_rdm_ep *ep)
 {

@@ -41,10 +41,10 @@ int ofi_rdm_close(struct ofi_rdm_ep *ep);
 
 /*
  * Attaches the endpoint to everything that is bound, so that whoever reads its queues and counters
- * makes it progress. Returns 0 or -FI_E*; then detach it.
+ * makes it progress. Returns 0 or -FI_E*; on an error the caller detaches it.
  */
 int ofi_rdm_attach(struct ofi_rdm_ep *ep);
-/* Attaches it to queues that were bound later. Returns 0 or -FI_E*. */
+/* Attaches the endpoint to queues that were bound later. Returns 0 or -FI_E*. */
 int ofi_rdm_attach_cqs(struct ofi_rdm_ep *ep);
 void ofi_rdm_detach(struct ofi_rdm_ep *ep);
 /* Detaches and unbinds the queue of a direction. */

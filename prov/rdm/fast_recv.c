@@ -65,8 +65,9 @@ static bool receive_oldest(struct ofi_rdm_ep *ep, const struct ofi_rdm_recv *rec
 }
 
 /*
- * Posts a receive that does not match like the previous one. recv is filled in and still first in
- * the free list. Leaves the endpoint. The order of the arguments is that of the calls above.
+ * Posts a receive if messages are queued, if receives have several classes, or if the source is not
+ * known yet. recv is filled in and still first in the free list. Leaves the endpoint. addr and tag
+ * have the same positions as in the calls above, so they stay in their registers.
  */
 static OFI_OUTLINE ssize_t post_other(struct ofi_rdm_ep *ep, struct ofi_rdm_recv *recv,
 				      uint64_t ignore, bool tagged, fi_addr_t addr, uint64_t tag)
@@ -86,8 +87,8 @@ static OFI_OUTLINE ssize_t post_other(struct ofi_rdm_ep *ep, struct ofi_rdm_recv
 }
 
 /*
- * Posts a receive of the only class when no message is queued. It makes no call except at the end,
- * so all values stay in registers. Leaves the endpoint.
+ * Posts a receive of the only class if no message is queued. It makes no call except at the end, so
+ * all values stay in registers. Leaves the endpoint.
  */
 OFI_INLINE ssize_t post_one(struct ofi_rdm_ep *ep, bool tagged, struct ofi_rdm_recv *recv,
 			    fi_addr_t addr, uint64_t tag, uint64_t ignore, bool nolock)

@@ -12,6 +12,9 @@
  *   above four times         any peer that adds something is told to HALT, because peers that are
  *                            gone may hold most of the budget
  *
+ * HALT becomes STOP once at most one and a half limits are used, or once the peer holds at most
+ * half of its share.
+ *
  * STOP does not block a peer's messages: the peer announces them (RTS) instead of sending their
  * bytes, so a message that the program waits for arrives even if it comes behind more data than the
  * receiver has room for. HALT blocks everything that the receiver would have to buffer; control
@@ -56,7 +59,7 @@ struct ofi_rdm_flow {
 	uint32_t credits; /* free slots of the send queue */
 	uint32_t reserve; /* number of credits kept for control packets */
 	bool stopped;	  /* the peer makes us announce messages */
-	bool halted;	  /* the peer makes us send nothing */
+	bool halted;	  /* the peer makes us send nothing that it would have to buffer */
 	uint8_t level;	  /* enum ofi_rdm_flow_level that the peer has or is owed */
 	uint8_t sent;	  /* the level in the last packet sent */
 	uint8_t halts;	  /* HALT packets sent and not yet acknowledged by the device */
@@ -75,7 +78,7 @@ struct ofi_rdm_flow_budget {
 	uint64_t limit;
 	uint64_t used;	 /* bytes that peers make the endpoint buffer */
 	uint32_t window; /* packets that a peer can send before it polls completions */
-	uint64_t most;	 /* largest number of bytes for one peer */
+	uint64_t most;	 /* largest number of bytes that one peer may make the endpoint buffer */
 	uint32_t peers;	 /* number of connected peers */
 	bool resuming;	 /* for the caller's use */
 	struct ofi_rdm_flows stopped, halted;

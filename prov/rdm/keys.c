@@ -59,7 +59,10 @@ static bool split_begin(struct ofi_rdm_op *op, uint8_t index)
 	return true;
 }
 
-/* Finds the buffer at an address of operations, and its own such address. */
+/*
+ * Finds the buffer that contains an address, and the address of its first byte, both as operations
+ * give them.
+ */
 static const struct ofi_rdm_wire_region *buffer_at(const struct ofi_rdm_known *known,
 						   uint64_t address, uint64_t *start)
 {

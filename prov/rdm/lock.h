@@ -11,10 +11,7 @@
 #include "task.h"
 #include "rdm.h"
 
-/*
- * Tries to enter. On false the caller takes the lock in its slow path, together with whatever else
- * that does.
- */
+/* Tries to enter. On false the caller goes to its slow path, which takes the lock. */
 OFI_INLINE bool ofi_rdm_try_enter(struct ofi_rdm_ep *ep, bool nolock)
 {
 	return nolock ? ofi_bias_enter(&ep->bias) : ofi_trylock(&ep->lock);

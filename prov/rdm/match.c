@@ -39,7 +39,7 @@ void ofi_rdm_match_init(struct ofi_rdm_match *m, struct ofi_rdm_match_node **rec
 	};
 	TAILQ_INIT(&m->msgs);
 	TAILQ_INIT(&m->claimed);
-	/* A class number that no class has. */
+	/* No class has this number. */
 	set_class(&m->shut, OFI_RDM_MATCH_CLASSES + 1, false, 0);
 	m->shut.shut = 1;
 	/* The first two classes are always for receives without a mask. */

@@ -60,9 +60,11 @@ struct ofi_rdm_match_hash {
 struct ofi_rdm_match_class {
 	uint64_t ignore, keep; /* keep: the tag bits that are compared */
 	uint64_t from;	       /* number << 32 | (OFI_RDM_MATCH_ANY or 0) */
-	uint64_t shut;	       /* as m->now[]; if not 0, the fast path does not post to it */
+	/* Valid while in m->now[]; if not 0, the fast path does not post to it. */
+	uint64_t shut;
 	uint32_t count;
-	bool active; /* messages look here; stays set for a while after the last receive */
+	/* Messages are compared with it; stays set for a while after the last receive. */
+	bool active;
 };
 
 /*
@@ -83,7 +85,7 @@ struct ofi_rdm_match_msg {
 	TAILQ_ENTRY(ofi_rdm_match_msg) order;
 	uint64_t tag;
 	uint32_t src;
-	void *context; /* context of the FI_CLAIM */
+	void *context; /* context of the call with FI_CLAIM */
 	struct ofi_rdm_match_node nodes[OFI_RDM_MATCH_INDEXES];
 };
 
@@ -93,16 +95,16 @@ struct ofi_rdm_match {
 	/* Posted receives. */
 	struct ofi_rdm_match_hash recvs;
 	uint64_t seq;
-	/* The active class if there is just one and rest is empty; or &shut. */
+	/* The active class if there is just one and `rest` is empty, else &shut. */
 	struct ofi_rdm_match_class *only;
-	/* The same, for receives with a source and without; or &shut. */
+	/* The same, for receives with a source and for those without one. */
 	struct ofi_rdm_match_class *now[2];
 	uint32_t active; /* bits of the active classes */
 	/* Class of the last receive with a source, and without one. */
 	struct ofi_rdm_match_class *recent[2];
-	/* Messages that were compared with several classes. */
+	/* Number of messages that were compared with several classes. */
 	uint32_t arrivals;
-	/* The group of receives without a class, OFI_RDM_MATCH_CLASSES. */
+	/* The receives without a class, which are numbered as class OFI_RDM_MATCH_CLASSES. */
 	struct ofi_rdm_match_node *rest;
 	struct ofi_rdm_match_class classes[OFI_RDM_MATCH_CLASSES + 1];
 	struct ofi_rdm_match_class shut; /* a placeholder to which nothing is ever posted */
@@ -143,7 +145,7 @@ bool ofi_rdm_match_awaits(const struct ofi_rdm_match *m, uint32_t src);
 struct ofi_rdm_match_recv *ofi_rdm_match_first_recv(const struct ofi_rdm_match *m);
 size_t ofi_rdm_match_recv_count(const struct ofi_rdm_match *m);
 
-/* Add a queued message to the indexes, and remove it. */
+/* Add a queued message to the indexes, and remove it from them. */
 void ofi_rdm_match_index(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg);
 void ofi_rdm_match_unindex(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg);
 /* Returns the first matching message and leaves it queued (FI_PEEK); NULL if there is none. */
