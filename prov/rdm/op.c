@@ -118,7 +118,7 @@ void ofi_rdm_op_answered(struct ofi_rdm_op *op, int err)
 	op_finish(op);
 }
 
-/* Finds the current local and remote entries of the operation, and the bytes left in both. */
+/* Finds the local and the remote entry at op->posted. Returns how many bytes are left in both. */
 static size_t op_piece(const struct ofi_rdm_op *op, const struct ofi_rdm_local **local,
 		       size_t *local_at, const struct ofi_rdm_remote **remote, size_t *remote_at)
 {
@@ -230,7 +230,7 @@ void ofi_rdm_ops_pump(struct ofi_rdm_peer *peer)
 		if (ret)
 			op_fail(op, -ret);
 		else if (!op->inflight && !op->waiting)
-			op_finish(op); /* Called while it waits to post its RMA event. */
+			op_finish(op); /* all else completed while its RMA event waited */
 	}
 }
 

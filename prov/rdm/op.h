@@ -39,7 +39,7 @@ struct ofi_rdm_remote {
 struct ofi_rdm_op {
 	STAILQ_ENTRY(ofi_rdm_op) link; /* peer->ops */
 	struct ofi_rdm_fenced fenced;
-	TAILQ_ENTRY(ofi_rdm_op) wait; /* peer->answers, for an atomic that awaits its response */
+	TAILQ_ENTRY(ofi_rdm_op) wait; /* peer->answers, for a request that awaits its response */
 	SLIST_ENTRY(ofi_rdm_op) unused;
 	uint32_t index; /* part of the ids */
 	uint16_t use;
@@ -64,7 +64,7 @@ struct ofi_rdm_op {
 	int err;		       /* FI_E* */
 	int status;		       /* status of the failed work request */
 	struct ofi_rdm_bounce *bounce; /* the buffer that local[0] points into */
-	/* Destination of a bounced read or of fetched values. */
+	/* Destination of a bounced read or of fetched values; source of a write while `late`. */
 	struct iovec result[OFI_RDM_PROTO_IOV];
 	uint8_t result_count;
 	struct ofi_rdm_wire_atomic atomic;
@@ -77,11 +77,11 @@ struct ofi_rdm_op {
 
 struct ofi_rdm_op *ofi_rdm_op_get(struct ofi_rdm_ep *ep);
 /*
- * Takes over the operation: posts it, or queues it behind others. On an error, -FI_E*, the caller
- * keeps the operation.
+ * Takes over the operation: posts it, or queues it behind others. Returns 0 or -FI_E*; on an error
+ * the operation has been freed.
  */
 int ofi_rdm_op_start(struct ofi_rdm_op *op);
-/* Frees an operation that was not started. */
+/* Frees an operation that is complete, or was not started. */
 void ofi_rdm_op_put(struct ofi_rdm_op *op);
 /* Returns true if the first queued operation has been posted in part. */
 bool ofi_rdm_ops_begun(const struct ofi_rdm_peer *peer);
@@ -89,7 +89,7 @@ bool ofi_rdm_ops_begun(const struct ofi_rdm_peer *peer);
 void ofi_rdm_ops_pump(struct ofi_rdm_peer *peer);
 /* Called when a work request of the operation has completed. */
 void ofi_rdm_op_done(struct ofi_rdm_op *op, int err, int status);
-/* Called when the response to an atomic has arrived; err is FI_E* or 0. */
+/* Called when the response to a request has arrived; err is FI_E* or 0. */
 void ofi_rdm_op_answered(struct ofi_rdm_op *op, int err);
 /* Returns the operation that awaits the response with the id, or NULL. */
 struct ofi_rdm_op *ofi_rdm_op_at(struct ofi_rdm_ep *ep, uint32_t id);

@@ -175,7 +175,7 @@ static bool is_gone(const struct ofi_rdm_peer *peer)
 	       STAILQ_EMPTY(&peer->fenced) && !peer->key_answer;
 }
 
-/* Scans all posted receives. */
+/* Returns true if a posted receive names the peer. Scans all posted receives. */
 static bool is_awaited(const struct ofi_rdm_peer *peer)
 {
 	const struct ofi_rdm_proto *proto = &peer->ep->proto;
@@ -242,7 +242,7 @@ static struct ofi_rdm_peer **slot_find(const struct ofi_rdm_ep *ep, fi_addr_t en
 	return entry < ep->by_addr_size ? &ep->by_addr[entry] : NULL;
 }
 
-/* The entry exists, so it is below the size of an address vector. */
+/* The fi_addr is that of an existing entry, so the array does not outgrow the address vector. */
 static struct ofi_rdm_peer **slot_of(struct ofi_rdm_ep *ep, fi_addr_t entry, uint64_t context)
 {
 	bool done = context ? reserve_peers(&ep->by_context, &ep->by_context_size,

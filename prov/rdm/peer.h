@@ -11,7 +11,8 @@
 
 struct ofi_rdm_peer {
 	struct ofi_rdm_proto_peer proto; /* first */
-	uint32_t addrs;			 /* number of fi_addrs in ep->by_addr that refer to it */
+	/* Number of entries of by_addr and by_context, and of peers, that refer to it. */
+	uint32_t addrs;
 	/* An fi_addr referred to it: receives may name it as their source. */
 	bool known;
 	bool unused;	 /* in ep->known.unused: not in use */
@@ -50,16 +51,16 @@ struct ofi_rdm_peer {
 };
 
 /*
- * Returns the peer of an fi_addr that the endpoint has not used before. Returns NULL with -errno in
- * *err on failure.
+ * Returns the peer of an fi_addr that ep->by_addr does not have. Returns NULL with -FI_E* in *err
+ * on failure.
  */
 struct ofi_rdm_peer *ofi_rdm_peer_meet(struct ofi_rdm_ep *ep, fi_addr_t fi_addr, int *err);
 /* Returns the peer with the address and creates it if needed. Returns NULL when out of memory. */
 struct ofi_rdm_peer *ofi_rdm_peer_at(struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr,
 				     uint8_t context);
 /*
- * Forgets a peer that no fi_addr in use refers to, that has no connection and left no messages. Its
- * number is reused.
+ * Forgets the peer if no fi_addr refers to it, it has no connection, and none of its messages is
+ * kept. Its number is reused.
  */
 void ofi_rdm_peer_leave(struct ofi_rdm_peer *peer);
 /* Drops the reference to `shared`. */

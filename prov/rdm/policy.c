@@ -130,7 +130,7 @@ void ofi_rdm_conn_release(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *con
 		ofi_rdm_conn_start(set, conn);
 }
 
-/* If both sides sent BYE, the peer has our answer, and its own does not arrive any more. */
+/* If both sides sent BYE, the peer has got our answer, and its own does not arrive any more. */
 static void on_leaving_gone(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	if (conn->agreed)

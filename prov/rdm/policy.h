@@ -69,7 +69,7 @@ enum ofi_rdm_conn_event {
 	OFI_RDM_CONN_REJECTED,	   /* our request was rejected; uses reason */
 	OFI_RDM_CONN_FAILED,	   /* the attempt or the connection failed; uses err */
 	OFI_RDM_CONN_DISCONNECTED, /* the peer disconnected */
-	OFI_RDM_CONN_PROBED,	   /* DO_PROBE is done: the request is sent, or cannot be */
+	OFI_RDM_CONN_PROBED,	   /* DO_PROBE is done: the probe is sent, or cannot be */
 	OFI_RDM_CONN_ANSWERED,	   /* the peer's host has answered a probe */
 	OFI_RDM_CONN_EVICT,	   /* make room; uses idle */
 	OFI_RDM_CONN_BYE,	   /* BYE arrived; uses idle */
@@ -82,7 +82,7 @@ enum ofi_rdm_conn_event {
 	OFI_RDM_CONN_TIME = OFI_RDM_CONN_EVENTS, /* not an event: time has passed */
 };
 
-/* Returns the name of a state for messages. */
+/* Return texts for messages: the name of a state, what is waited for in it, and an event. */
 const char *ofi_rdm_conn_state_name(enum ofi_rdm_conn_state state);
 const char *ofi_rdm_conn_state_waits(enum ofi_rdm_conn_state state);
 const char *ofi_rdm_conn_cause_name(enum ofi_rdm_conn_event cause);
@@ -138,14 +138,16 @@ struct ofi_rdm_conn_params {
 	uint32_t cap;
 	uint32_t strangers; /* limit of strangers' connections; 0: no separate limit */
 	/* Times in milliseconds. */
-	uint32_t attempt; /* how long a request counts as young; how long to expect the peer's */
+	/* How long a request counts as young, and the peer's is expected; doubles up to 3 times. */
+	uint32_t attempt;
 	uint32_t give_up; /* silence after which operations fail */
-	uint32_t prove;	  /* time for an accepted peer to prove itself; 0: no limit */
-	uint32_t drain;	  /* time to drain before the connection is resumed; doubles each time */
+	/* Time for an accepted peer to prove itself; 0 without a job secret: no limit. */
+	uint32_t prove;
+	uint32_t drain; /* time to drain before the connection is resumed; doubles each time */
 	uint32_t backoff, backoff_max;
 	uint32_t (*random)(void *arg); /* returns 32 random bits */
 	void *arg;
-	/* If not NULL, called on each change of state. */
+	/* Called on each change of state, if not NULL. */
 	void (*entered)(const struct ofi_rdm_conn *conn, enum ofi_rdm_conn_state from,
 			enum ofi_rdm_conn_event cause);
 };
@@ -153,7 +155,7 @@ struct ofi_rdm_conn_params {
 struct ofi_rdm_conn {
 	enum ofi_rdm_conn_state state;
 	int order;     /* our address compared with the peer's; 0 for ourselves */
-	bool stranger; /* known only from its request */
+	bool stranger; /* the endpoint knows the peer only from its request */
 	uint8_t host;  /* index into set.hosts; set by the caller */
 	bool listed;   /* in its host's list of strangers */
 	bool wanted;
@@ -167,7 +169,7 @@ struct ofi_rdm_conn {
 	int err;	   /* error of the last attempt */
 	uint32_t probes;   /* number of PROBED since the silence began */
 	uint64_t known;	   /* the peer's incarnation, 0 if unknown */
-	uint64_t past;	   /* the incarnation before that */
+	uint64_t past;	   /* the peer's incarnation before `known` */
 	uint64_t offered;  /* incarnation of the accepted request */
 	uint64_t sender;   /* the incarnation that `serial` belongs to */
 	uint32_t serial;   /* of the peer's latest request known to us */

@@ -27,7 +27,10 @@ void ofi_rdm_conn_asked(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 void ofi_rdm_conn_answered(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
 /* Starts connecting because there is something to send. */
 void ofi_rdm_conn_start(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
-/* Ends the attempt. If the connection is still wanted, it is retried after at most `most` ms. */
+/*
+ * Ends the attempt. If the connection is still wanted, it is retried after at most backoff_max or
+ * `most` ms.
+ */
 void ofi_rdm_conn_retry(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err);
 void ofi_rdm_conn_retry_within(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err,
 			       uint64_t most);
@@ -37,7 +40,7 @@ void ofi_rdm_conn_retry_within(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn
  */
 void ofi_rdm_conn_retry_offer(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err);
 /*
- * Returns the longest such delay for a peer that was refused for lack of room, which may change
+ * Returns the value of `most` for a request that was refused for lack of room, which may change
  * soon.
  */
 uint64_t ofi_rdm_conn_busy_most(const struct ofi_rdm_conn_set *set);
@@ -70,7 +73,7 @@ bool ofi_rdm_conn_stranger_overdue(const struct ofi_rdm_conn_set *set,
 /* Returns an accepted connection whose peer never completed it; NULL if there is none. */
 struct ofi_rdm_conn *ofi_rdm_conn_half_open(struct ofi_rdm_conn_set *set);
 
-/* Records the incarnation and serial of a request or reply of the peer. */
+/* Records the incarnation and the serial number of a request or reply of the peer. */
 void ofi_rdm_conn_learn(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 			uint64_t incarnation, uint32_t serial);
 

@@ -133,7 +133,10 @@ void ofi_rdm_conn_on_request_again(struct ofi_rdm_conn_set *set, struct ofi_rdm_
 {
 	uint64_t grace = set->params.attempt;
 
-	/* Without this check, unproved requests could hold the place by repeating. */
+	/*
+	 * A request of another incarnation waits longer, but not with a job secret: whoever has
+	 * none could hold the place by repeating its request.
+	 */
 	if (!set->params.prove && set->input->incarnation != conn->offered)
 		grace *= 3;
 	if (is_stale(set, conn)) {

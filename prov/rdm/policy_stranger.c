@@ -4,8 +4,8 @@
 
 #define LOOKS	  64   /* connections of a host examined for one that may go */
 #define ROOM_MS	  20   /* interval between evictions for a host */
-#define UNUSED_MS 1000 /* time for a first message before its own host may replace it */
-#define IDLE_MS	  5000 /* idle time before its own host may replace it */
+#define UNUSED_MS 1000 /* time for a first message, after which its own host may replace it */
+#define IDLE_MS	  5000 /* idle time after which its own host may replace it */
 #define HALF_MS	  5000 /* time for an accepted stranger to complete when its place is wanted */
 #define BYE_MS	  500  /* time for a connection that was never used to answer BYE */
 

@@ -231,7 +231,10 @@ static uint64_t drain_time(const struct ofi_rdm_conn_set *set, const struct ofi_
 	return (uint64_t)set->params.drain << (conn->drains < 5 ? conn->drains : 5);
 }
 
-/* Resumes the connection. Queued operations get as much time as they were held. */
+/*
+ * Resumes the connection. It is not evicted again for as long as it had time to drain, so that
+ * queued operations proceed.
+ */
 void ofi_rdm_conn_resume(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_UP);
@@ -336,7 +339,7 @@ static void conn_look(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 	ofi_rdm_conn_resume(set, conn);
 }
 
-/* The allowed silence is over. */
+/* Ends an attempt whose allowed silence is over. */
 static void conn_expire(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	if (ofi_rdm_conn_is_open(conn->state))
