@@ -12,7 +12,7 @@
  * since fabrics lose packets, too.
  */
 #define WINDOWS 4
-#define NOTE	1024 /* minimum overhead of a buffered packet in bytes */
+#define NOTE	1024 /* allowance for the overhead of a buffered packet in bytes */
 
 int ofi_rdm_proto_init(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_ops *ops,
 		       const struct ofi_rdm_xport *xport, const struct ofi_rdm_proto_config *config)
@@ -120,7 +120,7 @@ static bool send_stop_or_go(struct ofi_rdm_proto_peer *peer)
 	return true;
 }
 
-/* Dequeues the first item, whose packet is sent or owed no more. */
+/* Dequeues the first item, whose packet has been sent or is no longer owed. */
 static void owed_done(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_item *item)
 {
 	STAILQ_REMOVE_HEAD(&peer->flow.control, link);
@@ -226,8 +226,8 @@ void ofi_rdm_proto_peer_fence(struct ofi_rdm_proto_peer *peer, bool fence)
 }
 
 /*
- * The peer's right ended with the connection. It gets a new one on the next connection, where
- * packets may have another size.
+ * Keeps a message for the next connection. The peer's right ended with this one; it gets a new
+ * right on the next one, where packets may have another size.
  */
 static void proto_keep(struct ofi_rdm_proto_out *out)
 {
@@ -425,7 +425,10 @@ bool ofi_rdm_proto_take_first(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_pr
 	if (peer->proto->budget.used >= peer->proto->budget.limit)
 		return false;
 	error = ofi_rdm_proto_in_message(peer, in, kept);
-	/* This message may exceed the limit. The connection begins without that. */
+	/*
+	 * The message may have exceeded the limit. The connection begins with no packet owed for
+	 * that.
+	 */
 	ofi_rdm_flow_reset(&peer->flow, 0, 0);
 	return !error || *kept;
 }

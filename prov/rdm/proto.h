@@ -60,8 +60,8 @@ enum ofi_rdm_proto_space {
 
 enum ofi_rdm_proto_level {
 	OFI_RDM_PROTO_INJECT,	/* completes when the user's buffer is reusable */
-	OFI_RDM_PROTO_TRANSMIT, /* completes when the peer's device has it */
-	OFI_RDM_PROTO_DELIVERY, /* completes when it is in the matched receive's buffer */
+	OFI_RDM_PROTO_TRANSMIT, /* completes when the peer's device has the message */
+	OFI_RDM_PROTO_DELIVERY, /* completes when the message is in the matched receive's buffer */
 };
 
 /* The packet that an object in a peer's control queue has to send. */
@@ -117,7 +117,8 @@ struct ofi_rdm_proto_out {
 	TAILQ_ENTRY(ofi_rdm_proto_out) link; /* in peer.outs */
 	TAILQ_ENTRY(ofi_rdm_proto_out) work; /* in peer.writers */
 	struct ofi_rdm_proto_in *cts;
-	uint8_t mr_count, bound; /* registered regions; of these, windows that may be bound */
+	/* Registered regions, and how many of the first ones are granted. */
+	uint8_t mr_count, bound;
 	struct ofi_rdm_proto_mr mr[OFI_RDM_PROTO_IOV];
 };
 
@@ -179,7 +180,7 @@ struct ofi_rdm_proto_in {
 	size_t base;   /* offset in the receive's buffer */
 	size_t accept; /* bytes that fit there */
 	size_t total;
-	size_t got; /* bytes arrived or requested by RDMA reads */
+	size_t got; /* bytes that have arrived or that RDMA reads have requested */
 	uint64_t charged;
 	STAILQ_HEAD(, ofi_rdm_proto_in) parts;
 	STAILQ_ENTRY(ofi_rdm_proto_in) part;
@@ -210,8 +211,8 @@ struct ofi_rdm_proto_ops {
 	/* Returns the object with the index, or NULL. */
 	struct ofi_rdm_proto_out *(*out_at)(struct ofi_rdm_proto_peer *peer, uint32_t index);
 	/*
-	 * Handles packets that are not part of messages: atomics, keys, BYE. Returns 0, or the
-	 * reason why the packet is invalid.
+	 * Handles packets that are not part of messages: atomics, keys, RMA events, BYE. Returns 0,
+	 * or the reason why the packet is invalid.
 	 */
 	enum ofi_rdm_wire_error (*other)(struct ofi_rdm_proto_peer *peer,
 					 const struct ofi_rdm_wire_packet *packet);
@@ -222,7 +223,7 @@ struct ofi_rdm_proto_config {
 	bool write;	     /* as a receiver, let the sender write */
 	bool descriptors;    /* what the application registered is not registered again */
 	uint64_t unexpected; /* budget in bytes */
-	bool device;	     /* receives may be of device memory */
+	bool device;	     /* messages and receives may be in device memory */
 };
 
 struct ofi_rdm_proto {
@@ -231,7 +232,7 @@ struct ofi_rdm_proto {
 	struct ofi_rdm_proto_config config;
 	size_t eager;	/* largest payload of a packet in bytes */
 	uint8_t spaces; /* OFI_RDM_PROTO_SPACES, or one less without collectives */
-	struct ofi_rdm_match match[OFI_RDM_PROTO_SPACES]; /* initialised by the caller */
+	struct ofi_rdm_match match[OFI_RDM_PROTO_SPACES]; /* initialized by the caller */
 	struct ofi_rdm_flow_budget budget;
 };
 
@@ -242,10 +243,10 @@ struct ofi_rdm_proto_peer {
 	uint32_t epoch;
 	bool up;
 	bool held;   /* data is queued although the peer is up */
-	bool fenced; /* sends must go through the fence */
+	bool fenced; /* all sends must go through ofi_rdm_proto_send() */
 	bool clear;  /* up, and neither held, fenced nor halted */
 	bool writes; /* it answers RTS with CTS, except for collectives */
-	/* Set by the caller: it waits for the peer, which is not idle then. */
+	/* Number of messages that the caller awaits from the peer, which is not idle then. */
 	uint32_t awaited;
 	size_t eager;				 /* the smaller limit of both sides */
 	TAILQ_HEAD(, ofi_rdm_proto_out) outs;	 /* incomplete messages in order */
@@ -271,25 +272,25 @@ int ofi_rdm_proto_init(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_o
 void ofi_rdm_proto_peer_init(struct ofi_rdm_proto *proto, struct ofi_rdm_proto_peer *peer,
 			     uint32_t src);
 /*
- * The peer is connected, with a send queue of that many credits; `eager` is the peer's limit.
- * Queued messages are sent.
+ * Called when the peer is connected, with a send queue of that many credits; `eager` is the peer's
+ * limit. Sends queued messages.
  */
 void ofi_rdm_proto_peer_up(struct ofi_rdm_proto_peer *peer, uint32_t credits, uint32_t reserve,
 			   size_t eager);
 /*
- * The peer is no longer connected, or never will be. All operations complete with err, but
- * unexpected messages that have arrived completely stay. May be called repeatedly.
+ * Called when the peer is no longer connected, or never will be. All operations complete with err,
+ * but unexpected messages that have arrived completely stay. May be called repeatedly.
  */
 void ofi_rdm_proto_peer_down(struct ofi_rdm_proto_peer *peer, int err);
 /* Returns true if nothing in flight to or from the peer requires a connection. */
 bool ofi_rdm_proto_peer_idle(const struct ofi_rdm_proto_peer *peer);
 /* Like _idle, but disregards what the peer may send later: it will connect for that. */
 bool ofi_rdm_proto_peer_drained(const struct ofi_rdm_proto_peer *peer);
-/* With `hold`, new messages wait unless they have begun; without it they go again. */
+/* With `hold`, makes messages wait unless they have begun; without it, lets them go again. */
 void ofi_rdm_proto_peer_hold(struct ofi_rdm_proto_peer *peer, bool hold);
 /*
- * With `fence`, no packet may be sent except by ofi_rdm_proto_send(), whatever the state of the
- * connection.
+ * With `fence`, makes all messages go through ofi_rdm_proto_send(), whatever the state of the
+ * connection: ofi_rdm_proto_may_bypass() returns false.
  */
 void ofi_rdm_proto_peer_fence(struct ofi_rdm_proto_peer *peer, bool fence);
 /*
@@ -304,18 +305,19 @@ void ofi_rdm_proto_peer_purge(struct ofi_rdm_proto_peer *peer);
  * Sends an accepted message and computes out->total. The message may complete before this returns.
  */
 void ofi_rdm_proto_send(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_out *out);
-/* Takes back the last message, before anything else is called for its peer, which is not up. */
+/* Takes back the last message, before anything else is called for its peer. The peer is not up. */
 void ofi_rdm_proto_unsend(struct ofi_rdm_proto_out *out);
 /*
- * A request for a connection may carry the first message that waits for it. Writes the packet, at
- * most `room` bytes, and returns its length; 0: there is no such message, or it does not fit, or
- * needs an answer. *again tells whether it is the one that was written last time.
+ * Writes the packet of the first message that waits for a connection, so that the request for the
+ * connection may carry it. Returns its length, at most `room` bytes; 0 if there is no such message,
+ * it does not fit, or it needs an answer. *again tells whether the last call wrote the same
+ * message.
  */
 size_t ofi_rdm_proto_first(struct ofi_rdm_proto_peer *peer, uint8_t *bytes, size_t room,
 			   bool *again);
 /*
- * Called before _up: the message of ofi_rdm_proto_first() is delivered, or is to be sent like any
- * other.
+ * Called before _up: the message of ofi_rdm_proto_first() has been delivered, or must be sent like
+ * any other.
  */
 void ofi_rdm_proto_first_ends(struct ofi_rdm_proto_peer *peer, bool delivered);
 /*
@@ -323,19 +325,23 @@ void ofi_rdm_proto_first_ends(struct ofi_rdm_proto_peer *peer, bool delivered);
  * false if that is impossible because the peer has a right to the original bytes.
  */
 bool ofi_rdm_proto_send_from(struct ofi_rdm_proto_out *out, void *copy);
-/* A packet of send() has completed; err is FI_E* or 0. */
+/* Called when a packet of send() has completed; err is FI_E* or 0. */
 void ofi_rdm_proto_sent(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_out *out, int err);
 void ofi_rdm_proto_read_done(struct ofi_rdm_proto_in *in, int err);
 void ofi_rdm_proto_write_done(struct ofi_rdm_proto_out *out, int err);
 /*
- * The peer's right has been revoked, or the connection failed and the caller has ended the right.
+ * Called when the peer's right has been revoked, or when the connection failed and the caller has
+ * ended the right.
  */
 void ofi_rdm_proto_revoked(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_item *item);
-/* The bind has completed. */
+/* Called when a bind has completed. */
 void ofi_rdm_proto_bound(struct ofi_rdm_proto_peer *peer);
 /* Lets waiting peers go on after bytes were returned to the budget. */
 void ofi_rdm_proto_resume(struct ofi_rdm_proto *proto);
-/* Sends what is queued and resumes peers; ofi_rdm_proto_progress() calls it if there is any. */
+/*
+ * Sends what is queued and resumes peers. ofi_rdm_proto_progress() calls it if there is anything to
+ * do.
+ */
 void ofi_rdm_proto_go_on(struct ofi_rdm_proto_peer *peer);
 
 static inline bool ofi_rdm_proto_owes(const struct ofi_rdm_proto_peer *peer)
@@ -343,10 +349,7 @@ static inline bool ofi_rdm_proto_owes(const struct ofi_rdm_proto_peer *peer)
 	return peer->flow.owed != OFI_RDM_FLOW_NOTHING || !STAILQ_EMPTY(&peer->flow.control);
 }
 
-/*
- * Sends what is queued, after the resource for which the transport's send() failed is available
- * again.
- */
+/* Sends what is queued, once the resource that the transport's send() lacked is available again. */
 static inline void ofi_rdm_proto_progress(struct ofi_rdm_proto_peer *peer)
 {
 	if (ofi_rdm_proto_owes(peer) || !STAILQ_EMPTY(&peer->flow.data) ||
@@ -396,7 +399,7 @@ enum ofi_rdm_wire_error ofi_rdm_proto_packet(struct ofi_rdm_proto_peer *peer,
 					     struct ofi_rdm_proto_in *in, const void *bytes,
 					     size_t len, bool *kept);
 /*
- * The same for the packet of ofi_rdm_proto_first() before _up. Returns false if the message is not
+ * Processes the packet of ofi_rdm_proto_first() before _up. Returns false if the message is not
  * delivered; then nothing has changed.
  */
 bool ofi_rdm_proto_take_first(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_in *in,
@@ -460,9 +463,9 @@ static inline void ofi_rdm_proto_take_whole(struct ofi_rdm_proto *proto, uint8_t
 }
 
 /*
- * Keeps an eager packet for which ofi_rdm_proto_bypass() found no receive, in the given place. In
- * an unused place all fields are 0 that a message without regions and replies does not need.
- * Returns what ofi_rdm_proto_packet() does.
+ * Keeps an eager packet for which ofi_rdm_proto_bypass() found no receive, in the given place. All
+ * fields of an unused place are 0, except those that this sets or that such a message does not
+ * need. Returns what ofi_rdm_proto_packet() does.
  */
 static inline enum ofi_rdm_wire_error ofi_rdm_proto_unexpected(struct ofi_rdm_proto_peer *peer,
 							       struct ofi_rdm_proto_in *in,

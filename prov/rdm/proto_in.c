@@ -59,7 +59,9 @@ void ofi_rdm_proto_in_attach(struct ofi_rdm_proto_in *in, struct ofi_rdm_proto_r
 		recv->closed = true;
 }
 
-/* Called before the first message: a receive that the fast path has posted has no len yet. */
+/*
+ * Initializes a receive before its first message: one that the fast path has posted has no len yet.
+ */
 static void recv_begin(struct ofi_rdm_proto_recv *recv)
 {
 	uint8_t i;
@@ -71,7 +73,10 @@ static void recv_begin(struct ofi_rdm_proto_recv *recv)
 		recv->len += recv->iov[i].iov_len;
 }
 
-/* Returns the posted receive for a message that just arrived; NULL if there is none. */
+/*
+ * Finds the posted receive for a message that has just arrived, and attaches it. Returns NULL if
+ * there is none.
+ */
 static struct ofi_rdm_proto_recv *find_recv(struct ofi_rdm_proto_in *in)
 {
 	struct ofi_rdm_match *m = match_of(in);
@@ -118,7 +123,7 @@ void ofi_rdm_proto_in_finish(struct ofi_rdm_proto_in *in)
 		done.err = FI_ETRUNC;
 	done.last = recv->closed && !recv->users && !recv->canceled;
 	in->recv = NULL;
-	/* If the receive does not end, this may free it. */
+	/* This may free the receive, unless `ends` is set. */
 	proto->ops->recv_done(proto, &done);
 	if (ends)
 		end_canceled(proto, recv);
@@ -177,7 +182,7 @@ void ofi_rdm_proto_in_settle(struct ofi_rdm_proto_in *in)
 	ofi_rdm_proto_owe(in->peer, &in->item, OFI_RDM_PROTO_OWES_ACK);
 }
 
-/* Sets all fields for a message whose first packet, with the bytes of its payload, is parsed. */
+/* Sets all fields for a message whose first packet is parsed; its payload counts as arrived. */
 static void in_begin(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_in *in)
 {
 	static const uint8_t states[] = {
@@ -284,7 +289,7 @@ enum ofi_rdm_wire_error ofi_rdm_proto_in_message(struct ofi_rdm_proto_peer *peer
 	return in_keep(in, recv, kept);
 }
 
-/* Completes a message whose bytes have all arrived. */
+/* Ends a message whose bytes have all arrived, and its receive if it has one. */
 static void complete_segments(struct ofi_rdm_proto_in *in)
 {
 	if (in->recv)
@@ -492,7 +497,10 @@ void ofi_rdm_proto_cancel_all(struct ofi_rdm_proto *proto)
 	}
 }
 
-/* Peers of several endpoints may have the same number if the endpoints share a match table. */
+/*
+ * Returns true if the message is the peer's. Peers of several endpoints may have the same number if
+ * the endpoints share a match table.
+ */
 static bool is_of(const struct ofi_rdm_match_msg *msg, const void *peer)
 {
 	return ((const struct ofi_rdm_proto_in *)msg)->peer == peer;

@@ -96,8 +96,8 @@ void ofi_rdm_proto_rndv_pump(struct ofi_rdm_proto_peer *peer);
 /* Tells the sender that its memory is no longer needed, then ends the message. */
 void ofi_rdm_proto_rndv_fin(struct ofi_rdm_proto_in *in);
 /*
- * Ends a message that the peer has written. The peer has no more right to the memory, so the data
- * can be given to the application.
+ * Ends a message that the peer has written. The peer no longer has a right to the memory, so the
+ * data can be given to the application.
  */
 void ofi_rdm_proto_rndv_end_written(struct ofi_rdm_proto_in *in);
 enum ofi_rdm_wire_error ofi_rdm_proto_rndv_cts(struct ofi_rdm_proto_peer *peer,

@@ -86,7 +86,10 @@ int ofi_rdm_proto_open(struct ofi_rdm_ep *ep, const struct ofi_rdm_xport *xport,
 	ofi_rdm_match_init(&ep->proto.match[1], ep->buckets + 2 * buckets,
 			   ep->buckets + 3 * buckets, MATCH_BITS);
 	ret = ofi_rdm_proto_init(&ep->proto, &proto_ops_ops, xport, config);
-	/* An option of the endpoint says whether the local device may write to device memory. */
+	/*
+	 * With FI_HMEM, an option of the endpoint decides whether the device may access device
+	 * memory, so the application's own registrations are not used.
+	 */
 	ep->proto.config.descriptors = !ep->hmem;
 	ep->proto.config.device = ep->hmem;
 	return ret;

@@ -95,7 +95,7 @@ static void out_end(struct ofi_rdm_proto_out *out)
 		proto_out_finish(out);
 }
 
-/* Also tells a receiver that waits for RDMA writes that none will come. */
+/* Ends a message that failed. Tells a receiver that waits for RDMA writes that none will come. */
 static void out_fail(struct ofi_rdm_proto_out *out)
 {
 	if (out->state == OFI_RDM_PROTO_OUT_WRITING && !out->fin_sent && out->peer->up)
@@ -233,7 +233,7 @@ static int send_eager(struct ofi_rdm_proto_out *out)
 	return send_bytes(out, &packet);
 }
 
-/* Copies the bytes of a message. Returns false if a device does not give them. */
+/* Copies the bytes of a message. Returns false if device memory cannot be read. */
 static bool copy_out(const struct ofi_rdm_proto_out *out, uint8_t *to)
 {
 	bool device = out->peer->proto->config.device;
