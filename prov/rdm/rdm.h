@@ -56,13 +56,15 @@ struct ofi_rdm_out {
 
 /*
  * Bits of ofi_rdm_recv.flags besides the FI_* of the completion. SLOW: anything but a single buffer
- * for a single message, with a CQ entry and no counter.
+ * of host memory for a single message, with a CQ entry, no counter and no FI_SOURCE_ERR.
  */
 #define OFI_RDM_RECV_SLOW   (1ULL << 63)
 #define OFI_RDM_RECV_SILENT (1ULL << 62)
 #define OFI_RDM_RECV_BITS   (OFI_RDM_RECV_SLOW | OFI_RDM_RECV_SILENT)
 
-/* In a free object space is set, count is 1, and the protocol's own fields except len are 0. */
+/*
+ * In a free object `space` is set, `count` is 1, and the protocol's own fields except `len` are 0.
+ */
 struct ofi_rdm_recv {
 	struct ofi_rdm_proto_recv proto; /* first */
 	uint64_t flags;
@@ -214,7 +216,7 @@ struct ofi_rdm_ep {
 	bool in_srx;			 /* it has joined the context */
 	LIST_ENTRY(ofi_rdm_ep) srx_link; /* srx->members */
 	bool is_srx;			 /* this is a context, without transport; constant */
-	bool has_limits;		 /* endpoints need a subset of its capabilities */
+	bool has_limits;		 /* endpoints may have only capabilities that it has */
 	LIST_HEAD(, ofi_rdm_ep) members; /* endpoints that have joined it */
 	struct ofi_lock join_lock;	 /* guards joining, leaving, and the address vector */
 	struct ofi_ref users;		 /* endpoints that it is bound to */

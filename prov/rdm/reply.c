@@ -13,7 +13,7 @@ struct ofi_rdm_reply {
 	uint8_t bytes[]; /* the header, then the payload */
 };
 
-/* 0, or -FI_EAGAIN. */
+/* Returns 0 or -FI_EAGAIN. */
 static int send_reply(struct ofi_rdm_peer *peer, const void *hdr, size_t hdr_len,
 		      const void *payload, size_t len)
 {
@@ -40,7 +40,7 @@ static void drop_reply(struct ofi_rdm_peer *peer, struct ofi_rdm_reply *reply)
 	free(reply);
 }
 
-/* A peer that does not accept replies must not make us queue any number of them. */
+/* Returns true if as many replies are queued as a peer may make us keep. It may accept none. */
 static bool is_too_much(const struct ofi_rdm_peer *peer)
 {
 	return peer->reply_bytes > peer->ep->proto.budget.most;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* RMA: reads and writes, posted directly to the peer's queue pair. */
+/*
+ * The RMA calls: they become operations on local memory that is registered, or on bounce buffers.
+ */
 #include <string.h>
 #include "prov/base/mr_cache.h"
 #include <rdma/fi_errno.h>
@@ -47,13 +49,16 @@ static int rma_check(const struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg, 
 	return has_own(msg, flags) ? 0 : ofi_rdm_check_copy(ep, "RMA", msg->desc, msg->iov_count);
 }
 
-/* Operations before this one may still change the data that it writes. */
+/* Returns true if the data is copied behind a fence: operations before this one may change it. */
 static bool is_late(const struct ofi_rdm_op *op, uint64_t flags)
 {
 	return (op->fenced.fence || op->peer->marker) && !(flags & FI_INJECT);
 }
 
-/* Small transfers use a bounce buffer, also if the application's memory is not registered. */
+/*
+ * Takes a bounce buffer for a small transfer. Returns false if there is none, or if the data cannot
+ * be copied.
+ */
 static bool use_bounce(struct ofi_rdm_op *op, const struct fi_msg_rma *msg, uint64_t flags,
 		       bool read, size_t total)
 {

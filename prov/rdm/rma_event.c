@@ -60,8 +60,8 @@ void ofi_rdm_rma_event_read(const struct ofi_rdm_op *op)
 /* The target. */
 
 /*
- * `what` is FI_REMOTE_READ, FI_REMOTE_WRITE or both. A counter bound for both counts the operation
- * once.
+ * Counts the operation in the endpoint's counters. `what` is FI_REMOTE_READ, FI_REMOTE_WRITE or
+ * both; a counter bound for both counts once.
  */
 static void rma_event_count(struct ofi_rdm_ep *ep, uint64_t what)
 {
@@ -77,8 +77,9 @@ static void rma_event_count(struct ofi_rdm_ep *ep, uint64_t what)
 }
 
 /*
- * An operation that names a region several times in a row counts once. `key_at` is the offset of
- * the key in an entry of the list, a region or a target.
+ * Counts the operation in the counters of the regions that it names; a region that is named several
+ * times in a row counts it once. `key_at` is the offset of the key in an entry of the list, a
+ * region or a target.
  */
 static void count_regions(struct ofi_domain *domain, const struct ofi_rdm_wire_packet *packet,
 			  size_t key_at, uint64_t what)
@@ -97,8 +98,8 @@ static void count_regions(struct ofi_domain *domain, const struct ofi_rdm_wire_p
 }
 
 /*
- * These entries consume no receive, so an application that does not read its CQ must not accumulate
- * any number of them.
+ * Returns true if the application leaves too many entries unread. These entries consume no receive,
+ * so nothing else limits their number.
  */
 static bool is_unread(const struct ofi_rdm_ep *ep)
 {

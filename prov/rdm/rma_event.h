@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * RMA events: a packet that follows the work requests of an operation and tells the target of it.
- * It is sent when the operation carries data for the target's completion queue, or when the target
- * counts operations (FI_RMA_EVENT).
+ * RMA events: packets that follow the work requests of an operation and tell the target of it. One
+ * is sent if the operation carries data for the target's completion queue, or if the target counts
+ * operations (FI_RMA_EVENT).
  */
 #ifndef OFI_RDM_RMA_EVENT_H
 #define OFI_RDM_RMA_EVENT_H
@@ -27,9 +27,9 @@ static inline bool ofi_rdm_rma_event_is_due(const struct ofi_rdm_op *op)
 /* Posts the event behind a write. Returns 0 or -FI_EAGAIN. */
 int ofi_rdm_rma_event_post(const struct ofi_rdm_op *op);
 /*
- * Sends the event of a completed read; packets sent earlier could overtake the read. A fence on the
- * work request would do the same, but soft-RoCE may stop forever at a fenced work request after a
- * receiver-not-ready.
+ * Sends the event of a completed read; a packet sent earlier could overtake the read. A fence on
+ * the work request would prevent that, but soft-RoCE may stop forever at a fenced work request
+ * after a receiver-not-ready.
  */
 void ofi_rdm_rma_event_read(const struct ofi_rdm_op *op);
 enum ofi_rdm_wire_error ofi_rdm_rma_event(struct ofi_rdm_peer *peer,

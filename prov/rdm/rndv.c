@@ -29,7 +29,7 @@ void ofi_rdm_proto_dereg(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_m
 		peer->proto->xport.ops->dereg(peer, &mr[*count - 1]);
 }
 
-/* The same as ofi_rdm_proto_iov_at() for the regions of a packet; returns the region's key. */
+/* Does what ofi_rdm_proto_iov_at() does, for the regions of a packet. Returns the region's key. */
 static uint64_t region_at(const struct ofi_rdm_wire_packet *packet, uint64_t offset, uint64_t *addr,
 			  uint64_t *left)
 {
@@ -62,7 +62,7 @@ static uint8_t put_regions(uint8_t *list, const struct iovec *iov, uint8_t count
 	return count;
 }
 
-/* If the receiver lets the sender write, the peer needs no right to read. */
+/* Returns the access that the peer needs: none if the receiver lets the sender write. */
 static enum ofi_rdm_proto_access needed(const struct ofi_rdm_proto_out *out)
 {
 	bool writes = out->peer->writes && !(out->flags & OFI_RDM_WIRE_COLLECTIVE);
@@ -101,7 +101,7 @@ int ofi_rdm_proto_rndv_announce(struct ofi_rdm_proto_out *out)
 	if (out->level == OFI_RDM_PROTO_DELIVERY)
 		rts.flags |= OFI_RDM_WIRE_WANT_ACK;
 	rts.count = put_regions(list, out->iov, out->count, out->mr);
-	/* Without a completion nothing would show that a peer whose turn it is has vanished. */
+	/* The completion shows that the peer has vanished, while nothing else is sent to it. */
 	ret = ofi_rdm_proto_control(out->peer, &rts, out);
 	if (ret)
 		return ret;
@@ -140,7 +140,7 @@ void ofi_rdm_proto_rndv_fin(struct ofi_rdm_proto_in *in)
 	ofi_rdm_proto_owe(in->peer, &in->item, OFI_RDM_PROTO_OWES_FIN);
 }
 
-/* The data is in place, or never will be. */
+/* Ends a message whose data is in place, or never will be. */
 static void end_rndv(struct ofi_rdm_proto_in *in)
 {
 	ofi_rdm_proto_dereg(in->peer, in->mr, &in->mr_count);
@@ -163,7 +163,8 @@ static uint8_t copied_regions(const struct ofi_rdm_proto_in *in)
 }
 
 /*
- * Makes the receive's part known to the device that will read into it, unless the application has.
+ * Registers the receive's part for the device that reads into it. Does nothing if the application
+ * has registered it, or if the processor copies everything.
  */
 static int reg_destination(struct ofi_rdm_proto_in *in, uint8_t count, uint8_t copied)
 {
@@ -187,7 +188,10 @@ static void ask_for_segments(struct ofi_rdm_proto_in *in)
 	ofi_rdm_proto_owe(in->peer, &in->item, OFI_RDM_PROTO_OWES_SEG_REQ);
 }
 
-/* A collective receive must be able to end without the peer's help. */
+/*
+ * Returns true if the sender is to write. A collective receive must be able to end without the
+ * peer's help.
+ */
 static bool is_to_write(const struct ofi_rdm_proto_in *in, uint8_t copied)
 {
 	const struct ofi_rdm_proto *proto = in->peer->proto;
@@ -257,7 +261,7 @@ static bool read_more(struct ofi_rdm_proto_in *in)
 	if (len > there)
 		len = (size_t)there;
 	ret = proto->xport.ops->read(in, addr, &in->mr[i], len, remote, key);
-	/* The peer sends what cannot be read, once no read is in flight. */
+	/* What cannot be read is requested in segments, once no read is in flight. */
 	if (ret == -FI_EAGAIN || (ret == -FI_EOPNOTSUPP && in->inflight))
 		return false;
 	if (ret) {
@@ -440,7 +444,7 @@ void ofi_rdm_proto_rndv_end_written(struct ofi_rdm_proto_in *in)
 	ofi_rdm_proto_in_settle(in);
 }
 
-/* The sender cannot be allowed to write, so another packet is owed. */
+/* Asks for segments instead of sending CTS: the sender cannot be given the right to write. */
 static int ask_instead(struct ofi_rdm_proto_in *in)
 {
 	in->asked = true;

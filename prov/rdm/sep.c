@@ -134,7 +134,7 @@ static int sep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	return 0;
 }
 
-/* Programs enable the scalable endpoint too; its contexts are what counts. */
+/* Programs may enable the scalable endpoint, too, but only enabling its contexts has an effect. */
 static int sep_control(struct fid *fid, int command, void *arg)
 {
 	(void)arg;

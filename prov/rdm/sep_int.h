@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the files of scalable endpoints share: the object, its indexes and its contexts. */
+/* Shared by the files of scalable endpoints: the object, its indexes and its contexts. */
 #ifndef OFI_RDM_SEP_INT_H
 #define OFI_RDM_SEP_INT_H
 

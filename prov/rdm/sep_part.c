@@ -11,7 +11,7 @@
 #include "prov/base/refuse.h"
 #include "sep_int.h"
 
-enum { TRIES = 32 }; /* to find so many ports in a row */
+enum { TRIES = 32 }; /* attempts to find enough ports in a row */
 
 /* Returns the attributes of the endpoint of an index, or NULL when out of memory. */
 static struct fi_info *part_info(const struct ofi_rdm_sep *sep, size_t index)
@@ -99,7 +99,7 @@ static int parts_open_at(struct ofi_rdm_sep *sep)
 	return ret;
 }
 
-/* With any port, several are tried, because those behind it may be in use. */
+/* If the address has no port, several are tried, because those behind the first may be in use. */
 int ofi_rdm_parts_open(struct ofi_rdm_sep *sep)
 {
 	struct sockaddr *name = (struct sockaddr *)&sep->name;

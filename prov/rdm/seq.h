@@ -26,21 +26,22 @@
 
 enum { OFI_RDM_SEQ_WINDOW = 64 };
 
-/* Sender: the packets to one peer. */
+/* The sender's side: the packets to one peer. */
 struct ofi_rdm_seq_out {
 	uint32_t oldest;  /* the first number not known to have arrived */
 	uint32_t next;	  /* number of the next packet */
 	uint64_t arrived; /* bit i: oldest + i has arrived; bit 0 is never set */
 };
 
-/* Receiver: in the buffer of a packet that is kept. */
+/* The receiver's node in the buffer of a packet that is kept. */
 struct ofi_rdm_seq_node {
 	struct ofi_rdm_seq_node *next;
 	uint32_t number;
 };
 
 /*
- * Receiver: the packets of one peer. All 0: no incarnation is known yet, and nothing is accepted.
+ * The receiver's side: the packets of one peer. If all is 0, no incarnation is known yet, and
+ * nothing is accepted.
  */
 struct ofi_rdm_seq_in {
 	uint32_t incarnation; /* the peer's, 0 for none */
@@ -65,7 +66,7 @@ static inline int32_t ofi_rdm_seq_distance(uint32_t from, uint32_t to)
 	return (int32_t)(to - from);
 }
 
-/* Initializes: the first packet gets that number. */
+/* Initializes the state; the first packet gets the number `first`. */
 void ofi_rdm_seq_out_init(struct ofi_rdm_seq_out *out, uint32_t first);
 /* Records that the number has arrived. Returns false if it was not sent, or had arrived before. */
 bool ofi_rdm_seq_out_arrived(struct ofi_rdm_seq_out *out, uint32_t number);
@@ -86,8 +87,8 @@ static inline uint32_t ofi_rdm_seq_out_take(struct ofi_rdm_seq_out *out)
 bool ofi_rdm_seq_out_waits(const struct ofi_rdm_seq_out *out, uint32_t number);
 
 /*
- * Starts an incarnation of the peer, not 0, that begins with that number. Returns the kept packets
- * of an earlier one, linked by `next`, or NULL.
+ * Starts an incarnation of the peer, which is not 0 and begins with the number `first`. Returns the
+ * kept packets of an earlier one, linked by `next`, or NULL.
  */
 struct ofi_rdm_seq_node *ofi_rdm_seq_begin(struct ofi_rdm_seq_in *in, uint32_t incarnation,
 					   uint32_t first);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The fences order the end of a right before what its owner writes next, and the copied bytes
- * before the second look at the right.
+ * Rights to copy. The fences order the end of a right before what its owner writes next, and the
+ * copied bytes before the second look at the right.
  */
 #include "shm_grant.h"
 

@@ -17,13 +17,13 @@ struct ofi_shm_grant {
 };
 
 /*
- * Grants the right to copy these bytes to whoever names the key. The key is not 0, is never used
- * again, and its lower 32 bits are the number of a right that has ended.
+ * Grants the right to copy these bytes to whoever names the key. The key is not 0 and is never used
+ * again; its lower 32 bits are the number of the right, which no other right has now.
  */
 void ofi_shm_grant_give(struct ofi_shm_grant *grants, uint64_t key, uint64_t addr, uint64_t len);
 /* Ends the right with that number: whoever copies from now on does not use the copy. */
 void ofi_shm_grant_end(struct ofi_shm_grant *grants, uint32_t number);
-/* Returns true if the key stands for a right to these bytes, which may be all of them or a part. */
+/* Returns true if the key stands for a right that covers these bytes. */
 bool ofi_shm_grant_covers(const struct ofi_shm_grant *grants, uint64_t key, uint64_t addr,
 			  uint64_t len);
 

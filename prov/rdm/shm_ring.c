@@ -21,7 +21,7 @@ static uint64_t room_of(uint32_t len)
 	return sizeof(struct header) + (((uint64_t)len + ALIGN - 1) & ~(uint64_t)(ALIGN - 1));
 }
 
-/* Looks where the reader is. Returns false if it cannot be there. */
+/* Updates the reader's position. Returns false if it is impossible. */
 static bool look_at_reader(struct ofi_shm_ring_tx *tx)
 {
 	uint64_t read = __atomic_load_n(&tx->map->read, __ATOMIC_SEQ_CST);
@@ -83,7 +83,7 @@ void ofi_shm_ring_wait(struct ofi_shm_ring_tx *tx, uint64_t end)
 	__atomic_store_n(&tx->map->writer_waits, end, __ATOMIC_SEQ_CST);
 }
 
-/* A reader that cannot be where it says is treated as one that does not move. */
+/* A reader whose position is impossible is treated as one that does not move. */
 bool ofi_shm_ring_near(struct ofi_shm_ring_tx *tx, uint64_t end)
 {
 	if (end > tx->read + OFI_SHM_RING_DATA / 2)

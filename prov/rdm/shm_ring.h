@@ -19,9 +19,12 @@ struct ofi_shm_ring_map {
 	uint64_t at; /* where the process that made it has the token in its memory */
 	uint64_t written __attribute__((aligned(64))); /* by the writer */
 	uint64_t read __attribute__((aligned(64)));    /* by the reader */
-	/* The reader may sleep: the writer wakes it. */
+	/* The reader may sleep: the writer wakes it after it has written. */
 	uint32_t reader_sleeps __attribute__((aligned(64)));
-	/* The end of the packet for which the writer waits: the reader wakes it. 0: none. */
+	/*
+	 * The end of the packet for which the writer waits: the reader wakes it when that is near.
+	 * 0: none.
+	 */
 	uint64_t writer_waits __attribute__((aligned(64)));
 	/* The reader's process, which made the map, lets the writer copy these bytes of it. */
 	struct ofi_shm_grant grants[OFI_SHM_GRANTS] __attribute__((aligned(64)));
@@ -49,8 +52,8 @@ enum ofi_shm_ring_state {
 };
 
 /*
- * Begins a packet of len bytes with a mark for the reader. Returns PACKET, FULL or INVALID; only
- * the first has changed anything.
+ * Begins a packet of len bytes with a mark for the reader. Returns PACKET, FULL or INVALID; with
+ * FULL and INVALID nothing is begun.
  */
 enum ofi_shm_ring_state ofi_shm_ring_begin(struct ofi_shm_ring_tx *tx, uint32_t len, uint32_t mark);
 /* Appends bytes to the packet, in total as many as it was begun with. */
@@ -64,19 +67,20 @@ bool ofi_shm_ring_sleeps(const struct ofi_shm_ring_tx *tx);
 /* Returns true if the caller, who has written a packet, must wake the reader. */
 bool ofi_shm_ring_must_wake_reader(struct ofi_shm_ring_tx *tx);
 /*
- * Asks the reader to wake the writer when this end of a packet is near. The writer looks at the
- * ring again after it.
+ * Asks the reader to wake the writer when this end of a packet is near. The caller then looks at
+ * the ring again.
  */
 void ofi_shm_ring_wait(struct ofi_shm_ring_tx *tx, uint64_t end);
 
 /*
- * Returns the end of what the writer has written, or the place of the reader if it cannot be there.
+ * Returns the end of what the writer has written, or the reader's own position if that end is
+ * impossible.
  */
 uint64_t ofi_shm_ring_written(const struct ofi_shm_ring_rx *rx);
 /* Looks at the next packet. */
 enum ofi_shm_ring_state ofi_shm_ring_peek(struct ofi_shm_ring_rx *rx, uint32_t *len,
 					  uint32_t *mark);
-/* Copies the packet, whose length is the one that was seen, and makes its room free. */
+/* Copies the packet, whose length the last peek returned, and frees its room. */
 void ofi_shm_ring_take(struct ofi_shm_ring_rx *rx, void *bytes, uint32_t len);
 /* Tells the writer that the reader may sleep. Returns true if there is a packet already. */
 bool ofi_shm_ring_sleep(struct ofi_shm_ring_rx *rx);

@@ -34,7 +34,7 @@ static void srx_free(struct ofi_rdm_ep *srx)
 	ofi_stats_free(srx, &srx->stats);
 }
 
-/* Messages belong to endpoints, so none is left here. */
+/* Messages belong to endpoints, and none is bound any more, so no message is left here. */
 static int srx_close(struct fid *fid)
 {
 	struct ofi_rdm_ep *srx = srx_of(fid);
@@ -308,7 +308,7 @@ int ofi_rdm_srx_join(struct ofi_rdm_ep *ep)
 	return ret;
 }
 
-/* Forgets the fi_addrs of an address vector that the last endpoint took along. */
+/* Forgets the fi_addrs of the address vector, because the last endpoint has left. */
 static void forget_av(struct ofi_rdm_ep *srx)
 {
 	size_t i;

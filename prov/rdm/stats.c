@@ -22,7 +22,7 @@ void ofi_rdm_stats_show(struct ofi_rdm_ep *ep)
 		       scheme ? scheme + 3 : name);
 }
 
-/* The provider for messages about objects whose provider is unknown. */
+/* The provider of log messages about objects whose provider is unknown. */
 static const struct fi_provider engine = { .name = "ofi_rdm" };
 
 static ssize_t stats_read(struct fid *fid, struct fi_stats_item *items, size_t count)

@@ -15,7 +15,7 @@ OFI_INLINE void ofi_rdm_count(struct ofi_rdm_ep *ep, int ops, int bytes, size_t 
 	ofi_stats_add(&ep->stats, bytes, len);
 }
 
-/* Counts the result of a call made with the lock held: -FI_EAGAIN. */
+/* Counts a call that returns -FI_EAGAIN. The caller holds the lock. */
 static inline void ofi_rdm_count_result(struct ofi_rdm_ep *ep, ssize_t ret)
 {
 	if (ofi_unlikely(ret == -FI_EAGAIN))

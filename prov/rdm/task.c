@@ -19,7 +19,7 @@ void ofi_rdm_task_add(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)
 	ofi_unlock(&tasks->lock);
 }
 
-/* NULL: there is none. */
+/* Returns NULL if there is none. */
 static struct ofi_rdm_task *task_take(struct ofi_rdm_tasks *tasks)
 {
 	struct ofi_rdm_task *task;
@@ -42,7 +42,7 @@ static bool tasks_left(struct ofi_rdm_tasks *tasks)
 	return left;
 }
 
-/* Entries that the calling thread's caller reads into are not to be filled any more. */
+/* Direct completion ends: the tasks must not write to the array of the thread that leaves. */
 void ofi_rdm_tasks_run(struct ofi_rdm_ep *ep)
 {
 	struct ofi_rdm_task *task;
@@ -54,8 +54,9 @@ void ofi_rdm_tasks_run(struct ofi_rdm_ep *ep)
 }
 
 /*
- * An owner that is inside will come by itself. An owner that is outside may come too, so it is
- * given as much time as a barrier takes.
+ * Enters for a thread other than the owner. Returns false if the tasks are left to the owner: one
+ * that is inside runs them when it leaves, and one that is outside may soon enter, so it is given
+ * as much time as a barrier takes.
  */
 static bool tasks_enter(struct ofi_rdm_ep *ep)
 {
@@ -70,7 +71,10 @@ static bool tasks_enter(struct ofi_rdm_ep *ep)
 	return false;
 }
 
-/* The next call of an owner that was called ends in ofi_rdm_unlock(). */
+/*
+ * If tasks_enter() returns false, the owner takes the lock at its next entry, and its call ends in
+ * ofi_rdm_unlock(), which runs the tasks.
+ */
 bool ofi_rdm_tasks_try(struct ofi_rdm_ep *ep)
 {
 	if (!ofi_lock_or_mark(&ep->lock))
@@ -101,9 +105,9 @@ OFI_OUTLINE void ofi_rdm_reopen(struct ofi_rdm_ep *ep)
 }
 
 /*
- * The thread that adds an task has marked the lock if it was held. If the task was added after
- * the list was run, tasks_left() sees it, or the thread finds the lock free. With a bias, the
- * owner may have entered again, so the tasks are not run before the lock is released.
+ * The thread that adds a task has marked the lock if it was held. If the task was added after the
+ * list was run, tasks_left() sees it, or the thread finds the lock free. With a bias, the owner may
+ * have entered again, so the tasks are not run before the lock is released.
  */
 OFI_OUTLINE void ofi_rdm_unlock_slow(struct ofi_rdm_ep *ep)
 {

@@ -23,10 +23,11 @@ struct ofi_rdm_task {
 struct ofi_rdm_tasks {
 	struct ofi_lock lock; /* guards the list; taken last */
 	struct ofi_rdm_task *first, *last;
-	uint64_t handed; /* ms: when they were left to the owner of the bias, or 0; by ep->lock */
+	/* Time in ms when they were left to the owner of the bias, or 0; guarded by ep->lock. */
+	uint64_t handed;
 };
 
-/* Queues an task. Called without the lock. */
+/* Queues a task. Called without the lock. */
 void ofi_rdm_task_add(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task);
 /*
  * Runs all tasks if that is possible without waiting. Returns false if a thread is inside, which
@@ -35,8 +36,8 @@ void ofi_rdm_task_add(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task);
  */
 bool ofi_rdm_tasks_try(struct ofi_rdm_ep *ep);
 /*
- * The calling thread, which is inside, runs all tasks when it leaves. Returns false if it may not,
- * so another thread must try, too.
+ * Makes the calling thread, which is inside, run all tasks when it leaves. Returns false if it may
+ * not do so; then another thread must try, too.
  */
 bool ofi_rdm_tasks_hand(struct ofi_rdm_ep *ep);
 /* Runs all tasks. Called with the lock held and no other thread inside. */

@@ -9,15 +9,17 @@
 #include "peer.h"
 
 /*
- * The peer is connected, with a send queue of that many credits; `eager` is the peer's limit.
- * Queued messages are sent unless the connection is already about to end.
+ * Called when the peer is connected, with a send queue of that many credits; `eager` is the peer's
+ * limit. Sends queued messages unless the connection is already about to end.
  */
 void ofi_rdm_up(struct ofi_rdm_peer *peer, uint32_t credits, size_t eager, bool ending);
-/* The peer is no longer connected, or never will be: its operations fail with err. */
+/* Called when the peer is no longer connected, or never will be: its operations fail with err. */
 void ofi_rdm_down(struct ofi_rdm_peer *peer, int err);
-/* The connection has ended by agreement: queued operations wait for the next one. */
+/* Called when the connection has ended by agreement: queued operations wait for the next one. */
 void ofi_rdm_left(struct ofi_rdm_peer *peer);
-/* The connection does not end after all: operations queued because the peer was held are sent. */
+/*
+ * Called when the connection does not end after all: sends what was queued while the peer was held.
+ */
 void ofi_rdm_resume(struct ofi_rdm_peer *peer);
 /* Retries what could not be sent for lack of a resource. */
 void ofi_rdm_try_again(struct ofi_rdm_peer *peer);

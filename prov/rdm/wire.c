@@ -246,7 +246,7 @@ OFI_INLINE enum ofi_rdm_wire_error check_meaning(const struct ofi_rdm_wire_packe
 	}
 }
 
-/* Checks for the only combination of flags that the shapes do not list. */
+/* Returns true for the only combination of flags that the shapes do not list. */
 static int is_collective(const struct ofi_rdm_wire_base *base)
 {
 	return base->flags == (OFI_RDM_WIRE_COLLECTIVE | OFI_RDM_WIRE_TAGGED) &&

@@ -145,7 +145,7 @@ struct ofi_rdm_wire_packet {
 	uint64_t tag;
 	uint64_t data;
 	uint64_t total;	    /* bytes of the message */
-	uint64_t offset;    /* SEG_NEXT */
+	uint64_t offset;    /* SEG_NEXT, SEG_ASKED */
 	uint64_t key;	    /* KEY_REQ: the user's key; KEY_RSP: the rkey */
 	uint64_t addr, len; /* KEY_RSP */
 	struct ofi_rdm_wire_atomic atomic;

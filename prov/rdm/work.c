@@ -129,8 +129,8 @@ static uint64_t class_of(const struct ofi_work *work)
 }
 
 /*
- * The deferred call returned an error, which cannot be returned to anyone: reports it. The caller
- * holds the lock.
+ * Reports the error of a call that was made later, since there is nobody to return it to. The
+ * caller holds the lock.
  */
 static void work_fail(struct ofi_work *work, int err)
 {

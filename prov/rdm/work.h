@@ -43,8 +43,8 @@ bool ofi_rdm_work_cancel(struct ofi_rdm_ep *ep, const void *context);
 void ofi_rdm_work_fini(struct ofi_rdm_ep *ep);
 
 /*
- * The calls that are made later, with the mark of deferred work. `check` only checks the arguments.
- * FI_COMPLETION requests a CQ entry.
+ * The calls that are made later, with the mark of deferred work. With `check`, they only check
+ * their arguments. FI_COMPLETION requests a CQ entry.
  */
 typedef ssize_t ofi_rdm_msg_work_fn(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg,
 				    uint64_t flags, bool tagged, uint64_t mark, bool check);

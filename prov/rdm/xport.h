@@ -45,7 +45,7 @@ enum ofi_rdm_proto_access {
  * not be registered.
  */
 #define OFI_RDM_PROTO_COPIED (1ULL << 63)
-/* At most so many bytes are copied in one call, which holds the endpoint's lock. */
+/* At most this many bytes are copied in one call, which holds the endpoint's lock. */
 #define OFI_RDM_PROTO_COPY ((size_t)256 << 10)
 
 /* Registered memory. */
@@ -105,10 +105,11 @@ struct ofi_rdm_xport_ops {
 	void (*close)(struct ofi_rdm_ep *ep);
 	void (*free)(struct ofi_rdm_ep *ep);
 	/*
-	 * The device is gone: everything posted or in flight fails, and so does whatever follows.
+	 * Fails everything that is posted or in flight, and whatever follows, because the device is
+	 * gone.
 	 */
 	void (*lost)(struct ofi_rdm_ep *ep, int err);
-	/* The default flags of the calls have changed. Optional. */
+	/* Called when the default flags of the calls change. Optional. */
 	void (*modes)(struct ofi_rdm_ep *ep, uint64_t flags);
 	/* Requests a completion for each work request from now on, because a counter needs it. */
 	void (*signal_all)(struct ofi_rdm_ep *ep);
@@ -121,7 +122,7 @@ struct ofi_rdm_xport_ops {
 	void (*peer_free)(struct ofi_rdm_peer *peer);
 	/* Initializes a peer whose address the engine has set. */
 	void (*peer_init)(struct ofi_rdm_peer *peer);
-	/* The peer has been found in the address vector. */
+	/* Called when the peer has been found in the address vector. */
 	void (*peer_met)(struct ofi_rdm_peer *peer);
 	/* Returns true if the transport holds nothing for the peer any more. */
 	bool (*peer_is_gone)(const struct ofi_rdm_peer *peer);
@@ -132,7 +133,7 @@ struct ofi_rdm_xport_ops {
 	 */
 	struct ofi_rdm_bounce *(*bounce_get)(struct ofi_rdm_peer *peer);
 	void (*bounce_put)(struct ofi_rdm_peer *peer, struct ofi_rdm_bounce *bounce);
-	/* Returns how many of these any peer can get now at least. */
+	/* Returns how many of these any peer is certain to get now. */
 	size_t (*bounces_left)(struct ofi_rdm_ep *ep);
 	/*
 	 * Registers the application's memory for the local device to read, or to write if `written`
@@ -184,9 +185,9 @@ struct ofi_rdm_xport_ops {
 	void (*dereg)(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr);
 
 	/*
-	 * Keeps a packet, with or without its payload: returns an object that holds a copy of it,
-	 * with `cost` set and the index and use of that object. The pointers of in->packet point
-	 * into its bytes. Returns NULL when out of memory.
+	 * Keeps a packet, with or without its payload: returns `in` itself, or an object that holds
+	 * a copy of it, with the index, use and `cost` of that object. The pointers of its packet
+	 * point into its own bytes. Returns NULL when out of memory.
 	 */
 	struct ofi_rdm_proto_in *(*keep)(struct ofi_rdm_proto_in *in, bool payload);
 	/* Returns an object of keep() to the transport. */
@@ -209,15 +210,13 @@ struct ofi_rdm_xport_ops {
 	/* Ends the connection because the peer does not give up a right to memory in time. */
 	void (*overdue)(struct ofi_rdm_proto_peer *peer);
 	/*
-	 * Something could not be sent and possibly no completion will follow: the transport calls
-	 * ofi_rdm_try_again() soon.
+	 * Makes the transport call ofi_rdm_try_again() soon: something could not be sent, and
+	 * possibly no completion will follow.
 	 */
 	void (*retry)(struct ofi_rdm_proto_peer *peer);
 	/* Returns true if nothing sent to the peer is in flight. */
 	bool (*quiet)(const struct ofi_rdm_proto_peer *peer);
-	/*
-	 * The same; if something is in flight that was posted without a completion, requests one.
-	 */
+	/* Returns the same. Requests a completion of what is in flight without one. */
 	bool (*settled)(struct ofi_rdm_proto_peer *peer);
 	/* Returns a mark for the end of everything sent so far. */
 	uint32_t (*mark)(const struct ofi_rdm_proto_peer *peer);
