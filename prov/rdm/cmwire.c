@@ -37,7 +37,7 @@ static const char *const reasons[OFI_RDM_CMWIRE_REASONS] = {
 	[OFI_RDM_CMWIRE_NONE] = "no reason given",
 	[OFI_RDM_CMWIRE_VERSION] =
 		"the peer and this library have no version of the protocol in common",
-	[OFI_RDM_CMWIRE_CROSSING] = "both sides connected at once, the peer's request counts",
+	[OFI_RDM_CMWIRE_CROSSING] = "both sides connected at once; the peer's request wins",
 	[OFI_RDM_CMWIRE_STALE] = "the peer's process is not the one that had this address before",
 	[OFI_RDM_CMWIRE_BUSY] =
 		"the peer has too many connections, or is checking whether an earlier one still works",
@@ -50,7 +50,7 @@ static const char *const reasons[OFI_RDM_CMWIRE_REASONS] = {
 	[OFI_RDM_CMWIRE_UNKNOWN] =
 		"the peer accepts requests only from addresses in its address vector (FI_VERBS_PEERS=known)",
 	[OFI_RDM_CMWIRE_LONELY] =
-		"one of the two endpoints has a job secret (auth_key, FI_VERBS_AUTH_KEY), the other has none",
+		"one of the two endpoints has a job secret (auth_key, FI_VERBS_AUTH_KEY); the other has none",
 	[OFI_RDM_CMWIRE_CONTEXT] = "the peer has no receive context with this index",
 	[OFI_RDM_CMWIRE_SECRETS] = "the job secrets of the two endpoints differ",
 };

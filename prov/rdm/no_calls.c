@@ -35,7 +35,7 @@ static const char *obstacle(const struct ofi_rdm_ep *ep)
 	if (!(ep->info->caps & FI_RMA))
 		return "messages copy device memory, and the endpoint has no FI_RMA";
 	if (ep->info->caps & copying)
-		return "of FI_TAGGED, FI_ATOMIC, FI_COLLECTIVE and FI_TRIGGER the endpoint has some, which copy device memory";
+		return "the endpoint has FI_TAGGED, FI_ATOMIC, FI_COLLECTIVE or FI_TRIGGER, which copy device memory";
 	if (ep->info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT)
 		return "the receives of a shared receive context copy device memory";
 	return ep->prov_keys ? NULL : "RMA copies device memory without FI_MR_PROV_KEY";
@@ -44,13 +44,13 @@ static const char *obstacle(const struct ofi_rdm_ep *ep)
 int ofi_rdm_may_stop_calls(const struct ofi_rdm_ep *ep, const struct fid *fid)
 {
 	const char *why =
-		fid == &ep->fid.fid ? obstacle(ep) : "contexts and aliases do not have it";
+		fid == &ep->fid.fid ? obstacle(ep) : "contexts and aliases do not have this option";
 
 	if (why)
 		return ofi_decline(ep->domain->prov, FI_LOG_EP_CTRL, -FI_EOPNOTSUPP,
 				   "fi_setopt: FI_OPT_CUDA_API_PERMITTED: %s\n", why);
 	if (ep->enabled)
 		return ofi_refuse(ep->domain->prov, FI_LOG_EP_CTRL, -FI_EOPBADSTATE,
-				  "fi_setopt: FI_OPT_CUDA_API_PERMITTED is set before fi_enable\n");
+				  "fi_setopt: set FI_OPT_CUDA_API_PERMITTED before fi_enable\n");
 	return 0;
 }

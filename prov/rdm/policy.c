@@ -336,7 +336,7 @@ const char *ofi_rdm_conn_cause_name(enum ofi_rdm_conn_event cause)
 		[OFI_RDM_CONN_REJECTED] = "rejected by the peer",
 		[OFI_RDM_CONN_FAILED] = "failed",
 		[OFI_RDM_CONN_DISCONNECTED] = "disconnected by the peer",
-		[OFI_RDM_CONN_PROBED] = "the peer's host is asked",
+		[OFI_RDM_CONN_PROBED] = "the peer's host is probed",
 		[OFI_RDM_CONN_ANSWERED] = "the peer's host answers",
 		[OFI_RDM_CONN_EVICT] = "evicted to make room",
 		[OFI_RDM_CONN_BYE] = "the peer asks to disconnect",

@@ -80,7 +80,7 @@ static int srx_control(struct fid *fid, int command, void *arg)
 	default:
 		return ofi_decline_command(
 			srx->domain->prov, FI_LOG_EP_CTRL, command,
-			"a shared receive context knows FI_ENABLE, FI_GETOPSFLAG and FI_SETOPSFLAG");
+			"a shared receive context supports FI_ENABLE, FI_GETOPSFLAG and FI_SETOPSFLAG");
 	}
 }
 
