@@ -68,9 +68,9 @@ struct ofi_rdm_match_class {
 };
 
 /*
- * A posted receive. ofi_rdm_match_post() sets all fields except sticky and context. seq orders
- * receives of different classes. Receives posted to the only class need no number: one posted to
- * another class comes later and then gets a number above all earlier ones.
+ * A posted receive. The caller sets sticky and context; ofi_rdm_match_post() sets what it needs of
+ * the rest. seq orders receives of different classes. Receives posted to the only class need no
+ * number: one posted to another class comes later and then gets a number above all earlier ones.
  */
 struct ofi_rdm_match_recv {
 	struct ofi_rdm_match_node node;

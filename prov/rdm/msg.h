@@ -11,11 +11,11 @@ void ofi_rdm_set_modes(struct ofi_rdm_ep *ep);
 void ofi_rdm_set_recv_modes(struct ofi_rdm_ep *ep);
 /* Implements fi_cancel of endpoints and shared receive contexts. */
 ssize_t ofi_rdm_cancel(struct fid *fid, void *context);
-/* Cancels posted receives, and refuses others. The caller holds the lock. */
+/* Cancels posted receives, and makes later ones fail. The caller holds the lock. */
 void ofi_rdm_recvs_stop(struct ofi_rdm_ep *ep);
 /*
- * Fails posted receives because the device was lost (err: FI_E*), and refuses others. The caller
- * holds the lock.
+ * Cancels posted receives because the device was lost, and makes later ones fail with err (FI_E*).
+ * The caller holds the lock.
  */
 void ofi_rdm_recvs_lost(struct ofi_rdm_ep *ep, int err);
 /* Sets which receives name their source, by the receive capabilities. */

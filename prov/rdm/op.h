@@ -117,7 +117,8 @@ enum ofi_rdm_wire_error ofi_rdm_atomic_answer(struct ofi_rdm_peer *peer,
 bool ofi_rdm_keys_by_target(const struct ofi_rdm_op *op);
 int ofi_rdm_keys_post(struct ofi_rdm_op *op);
 /*
- * Resolves the operation's keys. Returns 0, -FI_EAGAIN if the peer was asked, or -FI_EKEYREJECTED.
+ * Resolves the operation's keys. Returns 0, -FI_EAGAIN if the peer was asked, -FI_EKEYREJECTED or
+ * -FI_ENOMEM.
  */
 int ofi_rdm_keys_resolve(struct ofi_rdm_op *op);
 enum ofi_rdm_wire_error ofi_rdm_key_request(struct ofi_rdm_peer *peer,

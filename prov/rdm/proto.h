@@ -24,8 +24,8 @@
  * therefore lets the connection's work requests complete or flush between _down and the next _up.
  *
  * The packets and completions of a peer arrive in the order of its queue pair. The endpoint's lock
- * guards everything. The ops must not call back into this module, except `other`, which may hold
- * the peer, let it leave, or take it down.
+ * guards everything. The ops must not call back into this module, except `other`, which may send,
+ * hold the peer, let it leave, or take it down.
  */
 #ifndef OFI_RDM_PROTO_H
 #define OFI_RDM_PROTO_H

@@ -3,10 +3,10 @@
  * The reliable-datagram endpoint. Its transport (xport.h) carries out what the protocol (proto.h)
  * decides. The endpoint is the last member of the transport's own object.
  *
- * Locks, in the order in which they are taken: srx->join_lock, domain progress, cq->eps_lock,
- * av->lock, ep->lock, cq->lock. ep->lock guards the endpoint, its peers and the whole protocol; the
- * event thread takes it too, with ofi_rdm_lock(), see lock.h. The endpoints of a shared receive
- * context use the lock of the context.
+ * Locks, in the order in which they are taken: sep->lock, srx->join_lock, domain progress,
+ * cq->eps_lock, av->base.lock, ep->lock, cq->lock. ep->lock guards the endpoint, its peers and the
+ * whole protocol; the event thread takes it too, with ofi_rdm_lock(), see lock.h. The endpoints of
+ * a shared receive context use the lock of the context.
  */
 #ifndef OFI_RDM_H
 #define OFI_RDM_H
