@@ -194,7 +194,10 @@ struct ofi_rdm_ep {
 	/* Peers. */
 	struct ofi_rdm_peer **by_addr; /* by fi_addr; NULL until first used */
 	size_t by_addr_size;
-	/* The same for contexts of scalable endpoints; indexed by ofi_rdm_context_slot(). */
+	/*
+	 * The same for contexts above 0 of scalable endpoints; indexed by fi_addr and context
+	 * together.
+	 */
 	struct ofi_rdm_peer **by_context;
 	size_t by_context_size;
 	struct ofi_rdm_peer **peers; /* indexed by number, the peer's source in the protocol */

@@ -33,7 +33,10 @@ bool ofi_rdm_is_awaited(const struct ofi_rdm_peer *peer);
  * because the peer is held wait for the next connection.
  */
 bool ofi_rdm_is_drained(const struct ofi_rdm_peer *peer);
-/* Fails everything that is incomplete, without reporting it, because the endpoint closes. */
+/*
+ * Fails everything that is incomplete, because the endpoint closes. Only receives of a shared
+ * receive context are reported.
+ */
 void ofi_rdm_release_all(struct ofi_rdm_ep *ep);
 
 #endif
