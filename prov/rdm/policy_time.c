@@ -309,8 +309,12 @@ static void conn_age(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 		set->connecting -= conn->young;
 		conn->young = false;
 	}
-	if (set->now < conn->probe)
+	if (set->now < conn->probe) {
+		/* How many probes are enough has changed: the last one has its time, too. */
+		if (conn->deadline < conn->probe)
+			conn->deadline = conn->probe;
 		return;
+	}
 	wait_for_answer(set, conn);
 	set->action->what |= OFI_RDM_CONN_DO_PROBE;
 }

@@ -2,7 +2,9 @@
 /* Decisions about connections: how long a peer is waited for, and who gets a place. */
 #include "unit.h"
 
+#include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "prov/rdm/policy_int.h"
 #include "policy_rig.h"
 
 /* Time that is over is noticed only when the host has been asked in vain. */
@@ -281,6 +283,31 @@ static void test_behind(void **state)
 	assert_true(probe_until_idle(conn) <= probes);
 }
 
+/* A late tick finds a probe that was not granted its time when enough had been sent. */
+static void test_behind_again(void **state)
+{
+	struct ofi_rdm_conn *conn = conn_in(OFI_RDM_CONN_CONNECTING, 1);
+	struct ofi_rdm_conn_action action;
+	int i;
+
+	(void)state;
+	the_set.behind = true;
+	for (i = 0; i < 9; i++)
+		ofi_rdm_conn_asked(&the_set, conn);
+	the_set.now = conn->deadline - 1;
+	the_set.behind = false;
+	after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_PROBED });
+	assert_true(conn->deadline < conn->probe);
+	the_set.now = conn->deadline;
+	the_set.behind = true;
+	alarm(10); /* it would not return */
+	while (ofi_rdm_conn_poll(&the_set, &action))
+		assert_int_equal(conn->state, OFI_RDM_CONN_CONNECTING);
+	alarm(0);
+	assert_int_equal(ofi_rdm_conn_next(&the_set), conn->probe);
+	the_set.behind = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -291,6 +318,7 @@ int main(void)
 		cmocka_unit_test(test_late),
 		cmocka_unit_test(test_own_silence),
 		cmocka_unit_test(test_behind),
+		cmocka_unit_test(test_behind_again),
 	};
 
 	return cmocka_run_group_tests_name("rdm_policy_time", tests, NULL, NULL);
