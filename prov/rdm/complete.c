@@ -108,7 +108,8 @@ static void set_source(struct ofi_rdm_ep *ep, struct ofi_cq_item *item, struct o
 	item->src = from ? ofi_rdm_peer_source(from) : FI_ADDR_NOTAVAIL;
 	if (ofi_unlikely(ep->source_err) && from && item->src == FI_ADDR_NOTAVAIL) {
 		item->err = FI_EADDRNOTAVAIL;
-		ofi_rdm_cq_name_sender(item, &from->addr);
+		if (ep->rx_cq)
+			ofi_rdm_cq_name_sender(item, &from->addr);
 	}
 }
 

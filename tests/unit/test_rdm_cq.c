@@ -150,6 +150,12 @@ static void an_unknown_source_is_counted_as_an_error(void **state)
 	assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
 	assert_int_equal(error.err, FI_EADDRNOTAVAIL);
 	assert_int_equal(error.err_data_size, sizeof(peer.addr.in));
+	/* Nobody reads the address. */
+	ep.rx_cq = NULL;
+	item = (struct ofi_cq_item){ .flags = FI_RECV };
+	ofi_rdm_complete_rx(&ep, &recv, &item, &peer);
+	assert_int_equal(cntr.errors, 2);
+	assert_false(item.flags & OFI_RDM_CQ_FROM);
 }
 
 int main(void)
