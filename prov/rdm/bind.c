@@ -222,8 +222,7 @@ static void release_cntr(struct ofi_rdm_ep *ep, int i)
 	ofi_rdm_lock(ep);
 	ep->cntrs[i] = NULL;
 	ofi_rdm_unlock(ep);
-	if (ep->enabled)
-		ofi_cntr_unwatch(cntr, ep);
+	ofi_cntr_unwatch(cntr, ep);
 	ofi_ref_put(&cntr->ref);
 }
 

@@ -252,6 +252,10 @@ static void late(void **state)
 	assert_int_equal(bind_it(&stx.fid.fid, 5), 0);
 	assert_int_equal(bind_it(&cq.fid.fid, FI_TRANSMIT), -FI_EOPBADSTATE);
 	assert_int_equal(bind_it(&av.base.fid.fid, 0), -FI_EOPBADSTATE);
+	/* An endpoint whose device is lost is not enabled any more. */
+	ep.enabled = false;
+	ofi_rdm_release_cntrs(&ep, FI_SEND | FI_RECV);
+	assert_true(watches == 1 && !ep.cntrs[OFI_RDM_SEND]);
 }
 
 int main(void)
