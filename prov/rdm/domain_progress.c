@@ -27,6 +27,7 @@ struct ofi_rdm_domain_progress {
 	int epfd; /* watches the completion channels of the endpoints, and wakefd */
 	int wakefd;
 	bool stop; /* atomic */
+	int lost;  /* the error with which the device was lost, or 0 */
 	bool running;
 	bool biased, with_domain; /* as in the endpoints */
 	pthread_t thread;
@@ -86,6 +87,7 @@ static void *progress_thread(void *arg)
 {
 	struct ofi_rdm_domain_progress *progress = arg;
 	struct epoll_event event;
+	uint64_t wakes;
 	bool again;
 
 	while (!__atomic_load_n(&progress->stop, __ATOMIC_ACQUIRE)) {
@@ -93,8 +95,8 @@ static void *progress_thread(void *arg)
 		ofi_triggers_run(progress->triggers);
 		if (again || ofi_triggers_due(progress->triggers))
 			sched_yield();
-		else
-			epoll_wait(progress->epfd, &event, 1, -1);
+		else if (epoll_wait(progress->epfd, &event, 1, -1) > 0)
+			(void)!read(progress->wakefd, &wakes, sizeof(wakes));
 	}
 	return NULL;
 }
@@ -207,7 +209,10 @@ void ofi_rdm_domain_progress_bias(const struct ofi_rdm_domain_progress *progress
 		     (progress->with_domain || !(ep->info->caps & (FI_TRIGGER | FI_COLLECTIVE)));
 }
 
-/* Makes events of the new endpoint wake the thread, which may be asleep. */
+/*
+ * Makes events of the new endpoint wake the thread, which may be asleep. If that is not possible
+ * now, the thread polls.
+ */
 int ofi_rdm_domain_progress_add(struct ofi_rdm_domain_progress *progress, struct ofi_rdm_ep *ep)
 {
 	int err = watch_fd(progress, ep->fd);
@@ -217,10 +222,11 @@ int ofi_rdm_domain_progress_add(struct ofi_rdm_domain_progress *progress, struct
 	ofi_lock(&progress->lock);
 	LIST_INSERT_HEAD(&progress->eps, ep, all_link);
 	ep->in_all = true;
+	err = progress->lost;
 	ofi_unlock(&progress->lock);
-	if (progress->running)
-		ep->proto.xport.ops->arm(&ep->proto);
-	return 0;
+	if (progress->running && ep->proto.xport.ops->arm(&ep->proto))
+		wake_thread(progress);
+	return -err;
 }
 
 void ofi_rdm_domain_progress_remove(struct ofi_rdm_domain_progress *progress, struct ofi_rdm_ep *ep)
@@ -241,6 +247,8 @@ void ofi_rdm_domain_progress_lost(struct ofi_rdm_domain_progress *progress, cons
 	if (!progress)
 		return;
 	ofi_lock(&progress->lock);
+	if (!of)
+		progress->lost = err;
 	LIST_FOREACH (ep, &progress->eps, all_link)
 		if (!of || of == ep)
 			ep->proto.xport.ops->lost(ep, err);

@@ -91,16 +91,21 @@ int ofi_rdm_enable(struct ofi_rdm_ep *ep, uint8_t halves)
 	if (!started)
 		ofi_rdm_coll_enable(ep);
 	ofi_rdm_lock(ep);
-	ep->enabled |= halves | OFI_RDM_STARTED;
-	ep->receives = !ep->srx && ep->enabled & OFI_RDM_RX;
+	/* The device may be lost meanwhile. */
+	if (!ep->dead) {
+		ep->enabled |= halves | OFI_RDM_STARTED;
+		ep->receives = !ep->srx && ep->enabled & OFI_RDM_RX;
+	}
+	ret = -ep->dead;
 	ofi_rdm_unlock(ep);
 	if (!started)
 		ofi_rdm_stats_show(ep);
-	return 0;
+	return ret;
 }
 
 /*
- * Returns true if no message, fence or control packet is left and every work request is complete.
+ * Returns true if no message, operation, fence or control packet is left and every work request is
+ * complete.
  */
 static bool is_drained(struct ofi_rdm_ep *ep)
 {
@@ -109,7 +114,7 @@ static bool is_drained(struct ofi_rdm_ep *ep)
 	for (i = 0; i < ep->peer_count; i++) {
 		struct ofi_rdm_peer *peer = ep->peers[i];
 
-		if (!TAILQ_EMPTY(&peer->proto.outs) || peer->marker ||
+		if (!TAILQ_EMPTY(&peer->proto.outs) || !STAILQ_EMPTY(&peer->ops) || peer->marker ||
 		    !STAILQ_EMPTY(&peer->proto.flow.control) ||
 		    !ep->proto.xport.ops->settled(&peer->proto))
 			return false;

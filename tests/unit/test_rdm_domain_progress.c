@@ -245,6 +245,9 @@ static void the_lost_are_told(void **state)
 	assert_int_equal(lost[0], 1);
 	assert_int_equal(lost[1], 2);
 	take_all_out(EPS);
+	/* Who comes later is told, too. */
+	assert_int_equal(ofi_rdm_domain_progress_add(all, &eps[0]), -FI_EIO);
+	take_all_out(1);
 }
 
 static unsigned int times_armed(int which)
@@ -273,6 +276,19 @@ static void the_thread_wakes(void **state)
 	wait_armed(1, before + 3);
 	assert_int_equal(read(eps[0].fd, &one, sizeof(one)), sizeof(one));
 	take_all_out(EPS);
+}
+
+/* Nothing will wake the thread, which sleeps, for an endpoint without events. */
+static void the_thread_polls_who_has_no_events(void **state)
+{
+	(void)state;
+	attr.data_progress = FI_PROGRESS_AUTO;
+	open_with(0);
+	usleep(20000);
+	arm_err = -FI_EAGAIN;
+	assert_int_equal(ofi_rdm_domain_progress_add(all, &eps[0]), 0);
+	wait_armed(0, 3);
+	take_all_out(1);
 }
 
 static void the_parameter_has_it_too(void **state)
@@ -363,6 +379,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(who_is_not_serialized_is_outside, begin, end),
 		cmocka_unit_test_setup_teardown(the_lost_are_told, begin, end),
 		cmocka_unit_test_setup_teardown(the_thread_wakes, begin, end),
+		cmocka_unit_test_setup_teardown(the_thread_polls_who_has_no_events, begin, end),
 		cmocka_unit_test_setup_teardown(the_parameter_has_it_too, begin, end),
 		cmocka_unit_test_setup_teardown(locks_are_as_asked_for, begin, end),
 		cmocka_unit_test_setup_teardown(what_fails_is_told, begin, end),
