@@ -103,8 +103,12 @@ static void count_regions(struct ofi_domain *domain, const struct ofi_rdm_wire_p
  */
 static bool is_unread(const struct ofi_rdm_ep *ep)
 {
-	return ofi_cq_ring_used(&ep->rx_cq->ring) * sizeof(struct ofi_cq_item) >
-	       ep->proto.budget.most;
+	size_t unread;
+
+	ofi_lock(&ep->rx_cq->lock);
+	unread = ofi_cq_ring_used(&ep->rx_cq->ring);
+	ofi_unlock(&ep->rx_cq->lock);
+	return unread * sizeof(struct ofi_cq_item) > ep->proto.budget.most;
 }
 
 enum ofi_rdm_wire_error ofi_rdm_rma_event(struct ofi_rdm_peer *peer,

@@ -2,6 +2,7 @@
 /* Calls of the transport to the engine about a peer. */
 #include <rdma/fi_errno.h>
 #include "op.h"
+#include "reply.h"
 #include "upcall.h"
 
 #define RESERVE 4 /* credits reserved for control packets */
@@ -25,6 +26,7 @@ void ofi_rdm_down(struct ofi_rdm_peer *peer, int err)
 void ofi_rdm_left(struct ofi_rdm_peer *peer)
 {
 	ofi_rdm_proto_peer_leave(&peer->proto, FI_ECONNRESET);
+	ofi_rdm_replies_drop(peer);
 	ofi_rdm_keys_forget(peer);
 	peer->asked = false;
 }
