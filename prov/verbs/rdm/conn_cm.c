@@ -151,14 +151,13 @@ static int ask_by_id(struct vrb_rc_conn *conn)
 
 /* Ends an attempt whose reply is invalid, and reports the reason to both ends. */
 static void refuse_reply(struct vrb_rc_conn *conn, enum ofi_rdm_cmwire_reason reason,
-			 const char *detail)
+			 const char *why)
 {
 	uint8_t wire[VRB_CM_WIRE_MAX], len;
 	char text[OFI_ADDR_STRLEN];
 
-	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "reply of peer %s refused: %s%s\n",
-		       vrb_rdm_conn_name(conn->peer, text), ofi_rdm_cmwire_reason_text(reason),
-		       detail);
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "reply of peer %s refused: %s\n",
+		       vrb_rdm_conn_name(conn->peer, text), why);
 	len = vrb_rdm_conn_reject_data(conn->ep, reason, wire);
 	if (!conn->ud)
 		rdma_reject(conn->id, wire, len);
@@ -194,15 +193,18 @@ static void conn_answered(struct vrb_rc_conn *conn, const struct rdma_cm_event *
 	if (!error && conn->ud && vrb_ud_hear(conn, event))
 		error = OFI_RDM_WIRE_E_SIZE;
 	if (error || cm.kind != OFI_RDM_CMWIRE_REPLY) {
-		refuse_reply(conn, OFI_RDM_CMWIRE_MALFORMED, ofi_rdm_wire_strerror(error));
+		refuse_reply(conn, OFI_RDM_CMWIRE_MALFORMED,
+			     error ? ofi_rdm_wire_strerror(error) : "not a reply");
 		return;
 	}
 	if (!conn->proof != !(cm.flags & OFI_RDM_CMWIRE_SECRET)) {
-		refuse_reply(conn, OFI_RDM_CMWIRE_LONELY, "");
+		refuse_reply(conn, OFI_RDM_CMWIRE_LONELY,
+			     ofi_rdm_cmwire_reason_text(OFI_RDM_CMWIRE_LONELY));
 		return;
 	}
 	if (conn->proof && !vrb_rdm_proof_is_right(conn, event)) {
-		refuse_reply(conn, OFI_RDM_CMWIRE_SECRETS, "");
+		refuse_reply(conn, OFI_RDM_CMWIRE_SECRETS,
+			     ofi_rdm_cmwire_reason_text(OFI_RDM_CMWIRE_SECRETS));
 		return;
 	}
 	vrb_rdm_conn_learn(conn, &cm);

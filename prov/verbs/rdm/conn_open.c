@@ -48,7 +48,7 @@ static void tick_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *tick)
 	if (ep->enabled && !ep->closing) {
 		vrb_rdm_poll_all(ep);
 		vrb_rdm_conn_tick(ep);
-	} else if (!ep->closing) {
+	} else if (!ep->closing && (!ep->dead || !SLIST_EMPTY(&vrb_rc(ep)->conns.dead_conns))) {
 		vrb_rdm_conn_wake(ep, ENABLE_MS);
 	}
 	vrb_rdm_conn_defer_all(ep, &freeable);
