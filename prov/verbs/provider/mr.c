@@ -152,12 +152,15 @@ static int mr_list(struct vrb_mr *mr)
 			  (unsigned long long)mr->fid.key);
 }
 
+/* After a fi_close that failed, the region is unlisted, and its key may be that of another one. */
 static void mr_unlist(struct vrb_mr *mr)
 {
-	if (!is_listed(mr))
-		return;
+	struct vrb_mr **found;
+
 	ofi_lock(&mr->domain->lock);
-	tdelete(mr, &mr->domain->mrs, mr_compare);
+	found = tfind(mr, &mr->domain->mrs, mr_compare);
+	if (found && *found == mr)
+		tdelete(mr, &mr->domain->mrs, mr_compare);
 	ofi_unlock(&mr->domain->lock);
 }
 
@@ -354,7 +357,10 @@ static int mr_control(struct fid *fid, int command, void *arg)
 		"a memory region supports FI_GET_RAW_MR, FI_REFRESH, and FI_ENABLE with FI_EP_RDM");
 }
 
-/* Deregisters the buffers, the last one first. After an error, returned as errno, it stops. */
+/*
+ * Deregisters the buffers, the last one first. After an error, returned as errno, it stops; another
+ * call continues there.
+ */
 static int mr_dereg(struct vrb_mr *mr)
 {
 	struct buffer *buffer;
