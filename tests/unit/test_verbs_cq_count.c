@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What completion queues keep for their readers while counters take completions from the device. */
 #include "unit.h"
+#include <poll.h>
 
 #include "cntr_rig.h"
 
@@ -211,12 +212,41 @@ static void test_silent_behind(void **state)
 	cnt_close_all(rig);
 }
 
+/* A descriptor that could not be watched is none: the next attempt opens another one. */
+static void test_unwatched(void **state)
+{
+	struct pollfd ready = { .events = POLLIN };
+	struct rig *rig = *state;
+	struct vrb_cq *cq;
+	int epfd;
+
+	rig->one_cq = true;
+	rig->cq_attr.wait_obj = FI_WAIT_FD;
+	rig_open_ep(rig);
+	cnt_open_cntrs(rig);
+	cnt_bind_cntrs(rig->ep);
+	cq = vrb_cq(rig->cq[0]);
+	epfd = cq->slow.epfd;
+	cq->slow.epfd = cq->slow.wait.fd; /* not of epoll */
+	assert_int_equal(fi_enable(rig->ep), -FI_EINVAL);
+	cq->slow.epfd = epfd;
+	cnt_ready(rig);
+	assert_int_equal(rig_send(rig->ep, cnt_context), 0);
+	cnt_complete(rig, 1);
+	cnt_expect(1, 0, 0, 0);
+	assert_int_equal(fi_control(&rig->cq[0]->fid, FI_GETWAIT, &ready.fd), 0);
+	assert_int_equal(poll(&ready, 1, 0), 1);
+	assert_ptr_equal(rig_entry(rig->cq[0]).op_context, cnt_context);
+	cnt_close_all(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_kept),	      RIG_TEST(test_full), RIG_TEST(test_selective_recv),
-		RIG_TEST(test_close),	      RIG_TEST(test_room), RIG_TEST(test_room_after_close),
-		RIG_TEST(test_silent_behind),
+		RIG_TEST(test_kept),	       RIG_TEST(test_full),
+		RIG_TEST(test_selective_recv), RIG_TEST(test_close),
+		RIG_TEST(test_room),	       RIG_TEST(test_room_after_close),
+		RIG_TEST(test_silent_behind),  RIG_TEST(test_unwatched),
 	};
 
 	return RIG_RUN("verbs cq_count", tests);

@@ -227,10 +227,19 @@ int vrb_cq_fetch(struct vrb_cq *cq)
 
 static int open_fd(struct vrb_cq *cq)
 {
+	int fd, ret;
+
 	if (!cq->channel || cq->store.fd >= 0)
 		return 0;
-	cq->store.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return cq->store.fd < 0 ? vrb_errno(errno) : ofi_cq_watch(&cq->base, cq->store.fd);
+	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (fd < 0)
+		return vrb_errno(errno);
+	ret = ofi_cq_watch(&cq->base, fd);
+	if (ret)
+		close(fd);
+	else
+		cq->store.fd = fd;
+	return ret;
 }
 
 static int store_resize(struct vrb_cq_store *store, uint32_t size)
