@@ -4,10 +4,12 @@
  * or because packets are kept in them, are replaced.
  */
 #include "unit.h"
+#include <errno.h>
 #include <string.h>
 #include "prov/verbs/provider/domain.h"
 #include "prov/verbs/rdm/buf.h"
 #include "fake_verbs.h"
+#include "src/ds/clock.h"
 
 enum { DEPTH = 128, SIZE = 64, RESERVE = 32 };
 
@@ -186,6 +188,28 @@ static void reserve_is_replaced(void **state)
 	assert_int_equal(in_queue(), DEPTH);
 }
 
+/* Memory that was refused is asked for again later, but not for each message. */
+static void growth_is_tried_again(void **state)
+{
+	unsigned int calls;
+
+	(void)state;
+	take();
+	vrb_rdm_rx_doubt(&ring);
+	fake.fail_at = fake.calls + 1;
+	fake.fail_errno = ENOMEM;
+	traffic(3 * DEPTH);
+	calls = fake.calls;
+	assert_int_equal(calls, fake.fail_at);
+	traffic(3 * DEPTH);
+	assert_int_equal(fake.calls, calls);
+	assert_int_equal(ring.count, DEPTH);
+	ring.grow_at = ofi_now_ms();
+	traffic(DEPTH);
+	assert_int_equal(ring.count, DEPTH + 32);
+	assert_int_equal(in_queue(), believed());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -194,6 +218,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(some_come_late, begin, end),
 		cmocka_unit_test_setup_teardown(one_is_held, begin, end),
 		cmocka_unit_test_setup_teardown(reserve_is_replaced, begin_with_reserve, end),
+		cmocka_unit_test_setup_teardown(growth_is_tried_again, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

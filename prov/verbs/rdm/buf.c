@@ -10,11 +10,13 @@
 #include "prov/verbs/provider/domain.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
+#include "src/ds/clock.h"
 
 #define CHUNK_BUFS   32u
-#define RESERVE_BUFS 4u	 /* for sends, however little memory there is */
-#define REFILL	     32u /* receives posted at once */
-#define HEAP_EXTRA   16u /* malloc's overhead per block */
+#define RESERVE_BUFS 4u	  /* for sends, however little memory there is */
+#define REFILL	     32u  /* receives posted at once */
+#define HEAP_EXTRA   16u  /* malloc's overhead per block */
+#define PATIENCE_MS  1000 /* until memory that could not be registered is asked for again */
 
 struct vrb_rdm_chunk {
 	SLIST_ENTRY(vrb_rdm_chunk) link;
@@ -246,7 +248,8 @@ static bool may_grow(const struct vrb_rdm_rx_ring *ring)
 {
 	uint32_t most = ring->depth + ring->reserve + (ring->held ? ring->depth / 4 : 0);
 
-	return !ring->refused && ring->count < most + ring->missing;
+	return ring->count < most + ring->missing &&
+	       (!ring->grow_at || ofi_now_ms() >= ring->grow_at);
 }
 
 /* Links at most `want` work requests. Returns their number. */
@@ -256,7 +259,7 @@ static uint32_t chain_recvs(struct vrb_rdm_rx_ring *ring, uint32_t want, struct 
 	uint32_t n;
 
 	while (ring->free_count < want + ring->reserve && may_grow(ring))
-		ring->refused = !rx_grow(ring);
+		ring->grow_at = rx_grow(ring) ? 0 : ofi_now_ms() + PATIENCE_MS;
 	*first = ring->free;
 	if (want + ring->reserve > ring->free_count)
 		want = ring->free_count > ring->reserve ? ring->free_count - ring->reserve : 0;
@@ -358,7 +361,7 @@ struct vrb_rdm_rx *vrb_rdm_rx_take(struct vrb_rdm_rx_ring *ring)
 
 	/* Kept packets may hold the reserve while the queue is full and takes no more buffers. */
 	if (!ring->free && may_grow(ring))
-		ring->refused = !rx_grow(ring);
+		ring->grow_at = rx_grow(ring) ? 0 : ofi_now_ms() + PATIENCE_MS;
 	wr = ring->free;
 	if (!wr)
 		return NULL;

@@ -168,12 +168,13 @@ struct vrb_rdm_rx_ring {
 	int32_t above;	  /* number of posted buffers above low */
 	uint32_t count;	  /* number of all buffers */
 	uint32_t held;	  /* number of buffers held by kept packets */
-	bool refused;	  /* no more memory could be registered; this was logged */
 	bool doubt_again; /* check again after the current check of suspects */
 	uint32_t missing; /* receives taken from the queue that never completed */
 	uint64_t posts;
 	/* Number of completions after which suspects are judged; 0: there are none. */
 	uint64_t judge_at;
+	/* Time in ms before which no more memory is registered; 0: none was refused. */
+	uint64_t grow_at;
 	struct vrb_rdm_rx_buf **rx; /* chunks, by index */
 	uint32_t free_count;
 	/* Unused buffers, linked so that they can be posted as one list. */

@@ -46,7 +46,7 @@ static int receive_now(struct ofi_rdm_ep *ep)
 	int ret;
 
 	vrb_rc(ep)->rx.srq = vrb_rc(ep)->srq;
-	vrb_rc(ep)->rx.refused = false;
+	vrb_rc(ep)->rx.grow_at = 0;
 	ep->fd = vrb_rc(ep)->channel->fd;
 	ret = vrb_rdm_pool_reserve(&vrb_rc(ep)->tx_bufs);
 	return ret ? ret : vrb_rdm_rx_fill(&vrb_rc(ep)->rx);
