@@ -168,59 +168,62 @@ static bool has_hmem(const struct ofi_work *work)
 
 /*
  * Copies the bytes that FI_INJECT allows the application to reuse. The operation has been checked.
+ * Returns 0 or -FI_E*.
  */
-static bool copy_iov(struct ofi_work *work, size_t *count, void **desc)
+static int copy_iov(struct ofi_work *work, size_t *count, void **desc)
 {
 	size_t i, len = 0;
+	int ret = 0;
 	uint8_t *to;
 
 	for (i = 0; i < *count; i++)
 		len += work->iov[i].iov_len;
 	to = work->copy = malloc(len + 1);
 	if (!to)
-		return false;
-	for (i = 0; i < *count; to += work->iov[i++].iov_len)
-		if (ofi_hmem_load(has_hmem(work), to, work->iov[i].iov_base, work->iov[i].iov_len))
-			return false;
+		return -FI_ENOMEM;
+	for (i = 0; i < *count && !ret; to += work->iov[i++].iov_len)
+		ret = ofi_hmem_load(has_hmem(work), to, work->iov[i].iov_base,
+				    work->iov[i].iov_len);
 	work->iov[0] = (struct iovec){ work->copy, len };
 	*count = 1;
 	desc[0] = NULL;
-	return true;
+	return ret;
 }
 
-static bool copy_ioc(struct ofi_work *work, struct fi_ioc *ioc, size_t count, uint8_t **to)
+static int copy_ioc(struct ofi_work *work, struct fi_ioc *ioc, size_t count, uint8_t **to)
 {
 	size_t i, len, size = ofi_datatype_size(work->call.atomic.msg.datatype);
+	int ret = 0;
 
-	for (i = 0; ioc && i < count; i++, *to += len) {
+	for (i = 0; ioc && i < count && !ret; i++, *to += len) {
 		len = ioc[i].count * size;
-		if (ofi_hmem_load(has_hmem(work), *to, ioc[i].addr, len))
-			return false;
+		ret = ofi_hmem_load(has_hmem(work), *to, ioc[i].addr, len);
 		ioc[i].addr = *to;
 	}
-	return true;
+	return ret;
 }
 
-static bool copy_operands(struct ofi_work *work)
+static int copy_operands(struct ofi_work *work)
 {
 	struct ofi_atomic_args *args = &work->call.atomic;
 	size_t i, n = 0;
 	uint8_t *to;
+	int ret;
 
 	for (i = 0; i < args->msg.rma_iov_count; i++)
 		n += args->msg.rma_iov[i].count;
 	to = work->copy = malloc(2 * n * ofi_datatype_size(args->msg.datatype));
 	args->msg.desc = NULL;
-	return to && copy_ioc(work, work->ioc, args->msg.iov_count, &to) &&
-	       copy_ioc(work, work->compare, args->compare_count, &to);
+	ret = to ? copy_ioc(work, work->ioc, args->msg.iov_count, &to) : -FI_ENOMEM;
+	return ret ? ret : copy_ioc(work, work->compare, args->compare_count, &to);
 }
 
-static bool copy_injected(struct ofi_work *work)
+static int copy_injected(struct ofi_work *work)
 {
 	struct ofi_call *call = &work->call;
 
 	if (!(call->flags & FI_INJECT))
-		return true;
+		return 0;
 	switch (call->type) {
 	case FI_OP_SEND:
 	case FI_OP_TSEND:
@@ -298,8 +301,8 @@ static ssize_t work_queue(struct ofi_work *work)
 {
 	ssize_t ret = work->ops->prepare(work);
 
-	if (!ret && !copy_injected(work))
-		ret = -FI_ENOMEM;
+	if (!ret)
+		ret = copy_injected(work);
 	if (ret)
 		work_free(&work->trigger);
 	else

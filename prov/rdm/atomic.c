@@ -104,28 +104,29 @@ static bool keep_late(struct ofi_rdm_op *op, const struct ofi_atomic_args *a)
 	return true;
 }
 
-/* Copies the operands and then the values to compare with. */
-static bool copy_operands(struct ofi_rdm_op *op, enum fi_op_type type,
-			  const struct ofi_atomic_args *a, uint64_t flags, size_t len)
+/* Copies the operands and then the values to compare with. Returns 0 or -FI_E*. */
+static int copy_operands(struct ofi_rdm_op *op, enum fi_op_type type,
+			 const struct ofi_atomic_args *a, uint64_t flags, size_t len)
 {
 	struct iovec iov[OFI_RDM_PROTO_IOV];
 	size_t size = op->atomic.size;
 	bool device = op->peer->ep->hmem;
+	int ret;
 
 	if (is_read(type, a))
-		return true;
+		return 0;
 	op->operands_len = type == FI_OP_COMPARE_ATOMIC ? 2 * len : len;
 	if (ofi_unlikely((op->fenced.fence || op->peer->marker) && !(flags & FI_INJECT)))
-		return keep_late(op, a);
+		return keep_late(op, a) ? 0 : -FI_EAGAIN;
 	op->operands = malloc(op->operands_len);
 	if (!op->operands)
-		return false;
-	if (ofi_rdm_gather(op->operands, iov, to_iov(iov, a->msg.msg_iov, a->msg.iov_count, size),
-			   device))
-		return false;
-	return type != FI_OP_COMPARE_ATOMIC ||
-	       !ofi_rdm_gather((uint8_t *)op->operands + len, iov,
-			       to_iov(iov, a->compare, a->compare_count, size), device);
+		return -FI_EAGAIN;
+	ret = ofi_rdm_gather(op->operands, iov, to_iov(iov, a->msg.msg_iov, a->msg.iov_count, size),
+			     device);
+	if (ret || type != FI_OP_COMPARE_ATOMIC)
+		return ret;
+	return ofi_rdm_gather((uint8_t *)op->operands + len, iov,
+			      to_iov(iov, a->compare, a->compare_count, size), device);
 }
 
 static enum ofi_rdm_wire_atomic_kind wire_kind(enum fi_op_type type,
@@ -176,9 +177,10 @@ static ssize_t atomic_start(struct ofi_rdm_ep *ep, enum fi_op_type type,
 							 .key = a->msg.rma_iov[i].key };
 	if (a->result)
 		op->result_count = (uint8_t)to_iov(op->result, a->result, a->result_count, size);
-	if (!copy_operands(op, type, a, flags, n * size)) {
+	err = copy_operands(op, type, a, flags, n * size);
+	if (err) {
 		ofi_rdm_op_put(op);
-		return -FI_EAGAIN;
+		return err;
 	}
 	return ofi_rdm_op_start(op);
 }

@@ -29,20 +29,20 @@ static uint8_t level_of(uint64_t flags)
 
 /*
  * Copies the data of a message that is queued, because the application may reuse its buffer at
- * return.
+ * return. Returns 0 or -FI_E*.
  */
-static bool copy_data(struct ofi_rdm_out *out, size_t total, bool device)
+static int copy_data(struct ofi_rdm_out *out, size_t total, bool device)
 {
 	struct ofi_rdm_proto_out *proto = &out->proto;
+	int ret;
 
 	if (!total)
-		return true;
+		return 0;
 	out->copy = malloc(total);
-	if (!out->copy || ofi_rdm_gather(out->copy, proto->iov, proto->count, device))
-		return false;
+	ret = out->copy ? ofi_rdm_gather(out->copy, proto->iov, proto->count, device) : -FI_EAGAIN;
 	proto->iov[0] = (struct iovec){ out->copy, total };
 	proto->count = 1;
-	return true;
+	return ret;
 }
 
 static void fill_out(struct ofi_rdm_out *out, const struct fi_msg_tagged *msg, uint64_t flags,
@@ -69,10 +69,10 @@ static ssize_t send_out(struct ofi_rdm_peer *peer, struct ofi_rdm_out *out, bool
 			size_t total)
 {
 	bool ready = ofi_rdm_peer_ready(peer);
-	int ret;
+	int ret = inject ? copy_data(out, total, peer->ep->hmem) : 0;
 
-	if (inject && !copy_data(out, total, peer->ep->hmem))
-		return -FI_EAGAIN;
+	if (ret)
+		return ret;
 	if (ofi_unlikely(out->fenced.fence || peer->marker)) {
 		ret = ready ? 0 : ofi_rdm_xport(&peer->proto)->connect(&peer->proto);
 		return ret ? ret : ofi_rdm_fence_add(peer, &out->fenced);

@@ -56,32 +56,31 @@ static bool is_late(const struct ofi_rdm_op *op, uint64_t flags)
 }
 
 /*
- * Takes a bounce buffer for a small transfer. Returns false if there is none, or if the data cannot
- * be copied.
+ * Small transfers use a bounce buffer, also if the application's memory is not registered. Returns
+ * 0 or -FI_E*.
  */
-static bool use_bounce(struct ofi_rdm_op *op, const struct fi_msg_rma *msg, uint64_t flags,
-		       bool read, size_t total)
+static int use_bounce(struct ofi_rdm_op *op, const struct fi_msg_rma *msg, uint64_t flags,
+		      bool read, size_t total)
 {
 	op->bounce = ofi_rdm_xport(&op->peer->proto)->bounce_get(op->peer);
 	if (!op->bounce)
-		return false;
+		return -FI_EAGAIN;
 	op->local[0] = (struct ofi_rdm_local){
 		.addr = op->bounce->data,
 		.len = total,
 		.lkey = op->bounce->lkey,
 	};
 	op->local_count = 1;
-	if (!read && !is_late(op, flags)) {
-		return !ofi_rdm_gather(op->bounce->data, msg->msg_iov, msg->iov_count,
-				       op->peer->ep->hmem);
-	}
+	if (!read && !is_late(op, flags))
+		return ofi_rdm_gather(op->bounce->data, msg->msg_iov, msg->iov_count,
+				      op->peer->ep->hmem);
 	memcpy(op->result, msg->msg_iov, msg->iov_count * sizeof(*msg->msg_iov));
 	op->result_count = (uint8_t)msg->iov_count;
 	if (!read) {
 		op->late = op->result;
 		op->late_count = op->result_count;
 	}
-	return true;
+	return 0;
 }
 
 /* Uses the application's registration, or one from the cache. */
@@ -114,7 +113,7 @@ static int set_local(struct ofi_rdm_op *op, const struct fi_msg_rma *msg, uint64
 	if (!total)
 		return 0;
 	if (!has_own(msg, flags) && total <= op->peer->ep->proto.xport.props.max_packet)
-		return use_bounce(op, msg, flags, read, total) ? 0 : -FI_EAGAIN;
+		return use_bounce(op, msg, flags, read, total);
 	return use_memory(op, msg, read);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* RMA and atomics of reliable datagrams access device memory. */
+#include <stdlib.h>
 #include "hmem_rdm.h"
 
 static void test_rma(struct hmem_pair *h, size_t len, unsigned int seed)
@@ -77,6 +78,23 @@ static void test_no_desc(struct hmem_pair *h)
 		-FI_EINVAL);
 }
 
+/* What the GPU does not give now is not sent, and to try again makes no sense. */
+static void test_unreadable(struct hmem_pair *h)
+{
+	struct rdm_side *side = &h->pair.side[0];
+	uint64_t to = (uintptr_t)h->buf[1], key = fi_mr_key(h->mr[1]);
+
+	if (gpu->iface() != FI_HMEM_CUDA)
+		return;
+	setenv("FALSE_GPU_FAIL", "cuMemcpyDtoH_v2:700", 1);
+	RETURNS(fi_inject(side->ep, h->buf[0], 100, side->peer), -FI_EIO);
+	RETURNS(fi_inject_write(side->ep, h->buf[0], 100, side->peer, to, key), -FI_EIO);
+	RETURNS(fi_inject_atomic(side->ep, h->buf[0], 1, side->peer, to, key, FI_UINT64, FI_SUM),
+		-FI_EIO);
+	unsetenv("FALSE_GPU_FAIL");
+	test_inject(h);
+}
+
 static void test(void)
 {
 	struct hmem_pair h;
@@ -88,6 +106,7 @@ static void test(void)
 	test_inject(&h);
 	test_atomics(&h);
 	test_no_desc(&h);
+	test_unreadable(&h);
 	hmem_close(&h);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "capture.h"
+#include "prov/base/hmem_copy.h"
 
 static uint64_t words[2] = { 11, 22 }, compared = 33, fetched;
 static struct iovec iov, sent = { words, 16 };
@@ -398,6 +399,39 @@ static void without_memory_nothing_is_queued(void **state)
 		}
 }
 
+static int copy_fails(void *to, const void *from, size_t len)
+{
+	(void)to;
+	(void)from;
+	(void)len;
+	return -FI_EIO;
+}
+
+/* Everything is in device memory. */
+static const struct ofi_hmem *find_device(const void *addr)
+{
+	static const struct ofi_hmem broken = { .copy_from = copy_fails };
+
+	(void)addr;
+	return &broken;
+}
+
+static void what_a_device_does_not_give_is_not_queued(void **state)
+{
+	enum fi_op_type type;
+
+	(void)state;
+	ofi_hmem_finder = find_device;
+	work_info.caps |= FI_HMEM;
+	set_flags(FI_INJECT);
+	for (type = FI_OP_SEND; type <= FI_OP_COMPARE_ATOMIC; type++)
+		if (type != FI_OP_TRECV && type != FI_OP_READ)
+			assert_int_equal(queue(type), -FI_EIO);
+	ofi_hmem_finder = NULL;
+	assert_int_equal(work_calls, 0);
+	assert_int_equal(work_to.ref.children, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, work_end)
 
 int main(void)
@@ -418,6 +452,7 @@ int main(void)
 		TEST(lists_are_checked),
 		TEST(what_the_call_would_refuse_is_refused),
 		TEST(without_memory_nothing_is_queued),
+		TEST(what_a_device_does_not_give_is_not_queued),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
