@@ -4,6 +4,7 @@
 #include "capture.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,23 @@ static struct vrb_snapshot snapshot;
 static struct vrb_device devices[DEVICES];
 static struct vrb_port ports[DEVICES];
 static char root[] = "/tmp/affinity-XXXXXX";
+
+static int only_cpu = -1; /* of a host with 2048, where this process may run; -1: as it is */
+
+int __real_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set);
+int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set);
+
+int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
+{
+	if (only_cpu < 0)
+		return __real_sched_getaffinity(pid, size, set);
+	errno = EINVAL;
+	if (size < 2048 / 8)
+		return -1;
+	CPU_ZERO_S(size, set);
+	CPU_SET_S(only_cpu, size, set);
+	return 0;
+}
 
 static void write_cpus(struct vrb_device *dev, const char *cpus)
 {
@@ -150,6 +168,20 @@ static void test_in_turn(void **state)
 	assert_string_equal(order(&affinity), "2310");
 }
 
+/* The mask of a host with so many processors does not fit in a cpu_set_t. */
+static void test_large_host(void **state)
+{
+	struct vrb_affinity affinity;
+
+	(void)state;
+	only_cpu = 1500;
+	write_cpus(&devices[2], "1024-2047");
+	assert_string_equal(order(&affinity), "2013");
+	assert_int_equal(affinity.devices[0].nearness, VRB_NEAR_ALL);
+	assert_int_equal(affinity.devices[1].nearness, VRB_NEAR_NONE);
+	only_cpu = -1;
+}
+
 /* Devices in software keep their order. */
 static void test_software(void **state)
 {
@@ -191,7 +223,7 @@ int main(void)
 #define TEST(test) cmocka_unit_test_setup(test, setup)
 	const struct CMUnitTest tests[] = {
 		TEST(test_alone),    TEST(test_nearest_first), TEST(test_in_turn),
-		TEST(test_software), TEST(test_policies),
+		TEST(test_software), TEST(test_policies),      TEST(test_large_host),
 	};
 
 	return cmocka_run_group_tests(tests, make_root, remove_root);

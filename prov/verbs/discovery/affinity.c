@@ -8,7 +8,8 @@
 #include "affinity.h"
 #include "prov/verbs/provider/prov.h"
 
-#define MANUAL "manual:"
+#define MANUAL	"manual:"
+#define CPU_MAX 8192 /* the most that Linux can have; a smaller set is refused if it has more */
 
 /* Variables in which launchers store the rank of a process on its host. */
 static const char *const rank_names[] = {
@@ -75,13 +76,13 @@ static enum vrb_nearness nearness_of(const struct vrb_device *dev)
 {
 	char list[1024];
 	bool some = false, all = true, local;
-	cpu_set_t set;
+	cpu_set_t set[CPU_MAX / CPU_SETSIZE];
 	int cpu;
 
-	if (!read_cpus(dev, list, sizeof(list)) || sched_getaffinity(0, sizeof(set), &set))
+	if (!read_cpus(dev, list, sizeof(list)) || sched_getaffinity(0, sizeof(set), set))
 		return VRB_NEAR_UNKNOWN;
-	for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		if (!CPU_ISSET(cpu, &set))
+	for (cpu = 0; cpu < CPU_MAX; cpu++) {
+		if (!CPU_ISSET_S(cpu, sizeof(set), set))
 			continue;
 		local = is_listed(list, cpu);
 		some = some || local;
