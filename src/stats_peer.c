@@ -205,14 +205,18 @@ static void peer_name(const struct reading *now, struct fi_stats_peer *peer)
 	snprintf(peer->address, sizeof(peer->address), "%.63s", scheme ? scheme + 3 : text);
 }
 
-/* Skips a peer that was freed meanwhile; ids are not reused. */
+/*
+ * Skips a peer that was freed meanwhile; ids are not reused. A process that changes its file all
+ * the time has no peer.
+ */
 bool ofi_stats_peer_next(const struct ofi_stats_header *file, uint32_t after,
 			 struct fi_stats_peer *peer)
 {
 	const struct ofi_stats_peer *stats;
 	struct reading now;
+	int tries = TRIES;
 
-	while ((stats = stats_peer_find(file, after))) {
+	while (tries-- && (stats = stats_peer_find(file, after))) {
 		*peer = (struct fi_stats_peer){ 0 };
 		read_peer(file, stats, &now);
 		peer->id = now.text.id;

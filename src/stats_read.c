@@ -192,17 +192,21 @@ static void describe_stats(const struct reader *reader, size_t i, const struct o
 		object->items[0].value += cq_completed(reader, i, stats->id);
 }
 
-/* Skips an object that was closed meanwhile; ids are not reused. */
+/*
+ * Skips objects that were closed meanwhile; ids are not reused. In a process that changes its file
+ * all the time, there is no next one.
+ */
 static int reader_next(struct fid *fid, uint32_t after, struct fi_stats_object *object)
 {
 	const struct reader *reader = (const struct reader *)fid;
 	const struct ofi_stats *stats;
 	struct snapshot copy;
+	int tries = TRIES;
 	size_t i = 0;
 
 	if (!fid || !object)
 		return -FI_EINVAL;
-	while ((stats = find_next(reader, &after, &i))) {
+	while (tries-- && (stats = find_next(reader, &after, &i))) {
 		if (!take_snapshot(reader, i, stats, &copy) ||
 		    stats_number(i, copy.stats.id) != after)
 			continue;
@@ -216,6 +220,7 @@ static int reader_next(struct fid *fid, uint32_t after, struct fi_stats_object *
 static int reader_next_peer(struct fid *fid, uint32_t after, struct fi_stats_peer *peer)
 {
 	const struct reader *reader = (const struct reader *)fid;
+	const uint32_t last = after;
 	struct fi_stats_peer found;
 	size_t i;
 
@@ -229,7 +234,7 @@ static int reader_next_peer(struct fid *fid, uint32_t after, struct fi_stats_pee
 		found.id = stats_number(i, found.id);
 		found.ep = stats_number(i, found.ep);
 		*peer = found;
-		return 1;
+		return found.id > last; /* ids that are too large for a file could lead back */
 	}
 	return 0;
 }

@@ -19,6 +19,8 @@
 #include "tool.h"
 
 enum { EXIT_GOOD, EXIT_FAILED, EXIT_USAGE };
+/* More objects or peers have no room at once, but a process could add others all the time. */
+enum { MOST = 1 << 17 };
 
 struct snapshot {
 	struct fi_stats_object *objects;
@@ -71,7 +73,7 @@ static int collect(struct fid *fid, struct snapshot *snapshot)
 	int ret;
 
 	ret = fi_open_ops(fid, FI_STATS_PROCESS_OPS, 0, (void **)&ops, NULL);
-	while (!ret && (ret = ops->next(fid, object.id, &object)) == 1)
+	while (!ret && snapshot->count < MOST && (ret = ops->next(fid, object.id, &object)) == 1)
 		ret = add(snapshot, &object);
 	return ret;
 }
@@ -202,14 +204,15 @@ static int print_each(struct view *view, struct fid *fid)
 {
 	struct fi_stats_peer peer = { 0 };
 	struct fi_ops_stats_process *ops;
-	bool first = true;
-	int ret;
+	int n, ret;
 
 	ret = fi_open_ops(fid, FI_STATS_PROCESS_OPS, 0, (void **)&ops, NULL);
 	if (!ret && ops->size < sizeof(*ops))
 		return -FI_ENOSYS;
-	for (; !ret && (ret = ops->next_peer(fid, peer.id, &peer)) == 1; ret = 0, first = false)
-		print_peer(view, &peer, first);
+	for (n = 0; !ret && n < MOST && (ret = ops->next_peer(fid, peer.id, &peer)) == 1; n++) {
+		print_peer(view, &peer, !n);
+		ret = 0;
+	}
 	return ret;
 }
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "prov/base/stats.h"
 #include "prov/base/wait.h"
@@ -21,6 +22,20 @@ struct object {
 static struct ofi_stats_place places[OFI_STATS_PEER_FIELDS];
 static struct fid *fid;
 static struct fi_ops_stats_process *ops;
+
+static struct ofi_stats_peer *restless;
+static unsigned int changes;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+
+/* Each reading asks for the time; meanwhile there is another peer in the place. */
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	if (restless && changes++ < 10000)
+		restless->id++;
+	return __real_clock_gettime(clock, now);
+}
 
 static struct object *new_object(uint16_t port)
 {
@@ -204,6 +219,23 @@ static void test_wrong(void **state)
 	ofi_stats_peer_free(a, &a->stats);
 }
 
+/* A process that changes its peers all the time does not keep the reader busy. */
+static void test_restless(void **state)
+{
+	struct object *a = new_object(7000);
+	struct fi_stats_peer peer;
+
+	(void)state;
+	ofi_stats_peer_show(&a->stats);
+	restless = &a->stats;
+	open_reader();
+	assert_int_equal(ops->next_peer(fid, 0, &peer), 0);
+	restless = NULL;
+	fi_close(fid);
+	assert_in_range(changes, 1, 5000);
+	ofi_stats_peer_free(a, &a->stats);
+}
+
 /* More than there is room for are on the heap; places that are given back are used again. */
 static void test_bound(void **state)
 {
@@ -254,9 +286,10 @@ static void test_fork(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_states), cmocka_unit_test(test_queue_pair),
-		cmocka_unit_test(test_waits),  cmocka_unit_test(test_wrong),
-		cmocka_unit_test(test_bound),  cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_states),	 cmocka_unit_test(test_queue_pair),
+		cmocka_unit_test(test_waits),	 cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_bound),	 cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_restless),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -325,6 +325,41 @@ static void test_posing(void **state)
 	fclose(file);
 }
 
+static int fake_peer(uint32_t id)
+{
+	const struct ofi_stats_header header = {
+		.magic = OFI_STATS_MAGIC,
+		.version = OFI_STATS_VERSION,
+		.slot_size = OFI_STATS_SLOT,
+		.record_size = sizeof(struct ofi_stats),
+		.peer_slot = sizeof(struct ofi_stats_peer),
+		.peers = 1,
+	};
+	const struct ofi_stats_peer record = { .id = id };
+	int fd = fake_file(&header, FILE_SIZE, true, NULL);
+
+	assert_int_equal(pwrite(fd, &record, sizeof(record), OFI_STATS_FIRST), sizeof(record));
+	return fd;
+}
+
+/* The ids of a list of peers grow, whatever a file says. */
+static void test_endless(void **state)
+{
+	int first = fake_peer(5), second = fake_peer(0xf0000001), count = 0;
+	struct fi_stats_peer peer = { 0 };
+	struct fi_ops_stats_process *ops;
+	struct fid *fid;
+
+	(void)state;
+	assert_int_equal(open_reader(&fid, &ops), 0);
+	while (count < 10 && ops->next_peer(fid, peer.id, &peer) == 1)
+		count++;
+	assert_int_equal(count, 1);
+	fi_close(fid);
+	close(first);
+	close(second);
+}
+
 static void toggle_wait(void)
 {
 	int i;
@@ -393,6 +428,7 @@ int main(void)
 		cmocka_unit_test(test_objects),	  cmocka_unit_test(test_object_calls),
 		cmocka_unit_test(test_ring),	  cmocka_unit_test(test_wide),
 		cmocka_unit_test(test_changing),  cmocka_unit_test(test_posing),
+		cmocka_unit_test(test_endless),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
