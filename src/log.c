@@ -233,6 +233,7 @@ OFI_EXPORT int fi_log_ready(const struct fi_provider *prov, enum fi_log_level le
 	const struct fid_logging *log = __atomic_load_n(&imported, __ATOMIC_ACQUIRE);
 	uint64_t now, next;
 
+	pthread_once(&config_once, log_init);
 	if (log && log->ops->ready)
 		return log->ops->ready(prov, level, subsys,
 				       prov_passes(prov) ? 0 : FI_LOG_PROV_FILTERED, showtime);

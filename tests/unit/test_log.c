@@ -206,7 +206,7 @@ static int own_ready(const struct fi_provider *prov, enum fi_log_level level,
 	(void)prov;
 	(void)level;
 	(void)subsys;
-	(void)flags;
+	last_flags = flags;
 	(*showtime)++;
 	return 7;
 }
@@ -239,6 +239,26 @@ static void test_import(void **state)
 	assert_int_equal(fi_log_enabled(&verbs, FI_LOG_INFO, FI_LOG_CQ), 0);
 }
 
+/* The first message of a process is filtered, too. */
+static void ready_first(void)
+{
+	struct fi_ops_log ops = { .size = sizeof(ops), .ready = own_ready };
+	struct fid_logging log = { .fid.fclass = FI_CLASS_LOG, .ops = &ops };
+	uint64_t showtime = 0;
+
+	fi_import_log(FI_VERSION(1, 13), 0, &log);
+	fi_log_ready(&verbs, FI_LOG_WARN, FI_LOG_CQ, &showtime);
+	dprintf(STDERR_FILENO, "%s", last_flags == FI_LOG_PROV_FILTERED ? "filtered" : "not");
+	fi_close(&log.fid);
+}
+
+static void test_import_first(void **state)
+{
+	(void)state;
+	assert_string_equal(output("FI_LOG_PROV", "tcp", ready_first), "filtered");
+	assert_string_equal(output("FI_LOG_PROV", "verbs", ready_first), "not");
+}
+
 static void test_import_errors(void **state)
 {
 	struct fid_logging log = { .fid.fclass = FI_CLASS_CQ };
@@ -261,10 +281,11 @@ int main(void)
 {
 	/* First those whose children read the environment: this process must not have done so. */
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_levels),	 cmocka_unit_test(test_bad_level),
-		cmocka_unit_test(test_filters),	 cmocka_unit_test(test_form),
-		cmocka_unit_test(test_interval), cmocka_unit_test(test_location),
-		cmocka_unit_test(test_import),	 cmocka_unit_test(test_import_errors),
+		cmocka_unit_test(test_levels),	      cmocka_unit_test(test_bad_level),
+		cmocka_unit_test(test_filters),	      cmocka_unit_test(test_form),
+		cmocka_unit_test(test_interval),      cmocka_unit_test(test_location),
+		cmocka_unit_test(test_import_first),  cmocka_unit_test(test_import),
+		cmocka_unit_test(test_import_errors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
