@@ -2,6 +2,7 @@
 /* Elastic Fabric Adapters: recognizing them, and their attributes, which are kept by device. */
 #include "device.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,17 +32,17 @@ static const struct known *device_find(const struct vrb_device *dev)
 	return NULL;
 }
 
-/* When out of memory, the device is queried again next time. */
-static void device_keep(const struct vrb_device *dev, const struct efadv_device_attr *attr)
+static int device_keep(const struct vrb_device *dev, const struct efadv_device_attr *attr)
 {
 	struct known *known = calloc(1, sizeof(*known));
 
 	if (!known)
-		return;
+		return ENOMEM;
 	snprintf(known->name, sizeof(known->name), "%s", dev->name);
 	known->guid = dev->guid;
 	known->attr = *attr;
 	SLIST_INSERT_HEAD(&devices, known, next);
+	return 0;
 }
 
 static int device_ask(const struct vrb_device *dev, struct efadv_device_attr *attr,
@@ -58,7 +59,7 @@ static int device_ask(const struct vrb_device *dev, struct efadv_device_attr *at
 	memset(attr, 0, sizeof(*attr));
 	err = efadv_query_device(ctx, attr, sizeof(*attr));
 	ibv_close_device(ctx);
-	return err;
+	return err ? err : device_keep(dev, attr);
 }
 
 int efa_device_query(const struct vrb_device *dev, struct efadv_device_attr *attr,
@@ -73,8 +74,6 @@ int efa_device_query(const struct vrb_device *dev, struct efadv_device_attr *att
 		*attr = known->attr;
 	else
 		err = device_ask(dev, attr, call);
-	if (!known && !err)
-		device_keep(dev, attr);
 	pthread_mutex_unlock(&devices_lock);
 	return err;
 }

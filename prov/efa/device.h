@@ -8,8 +8,8 @@
 #include "prov/verbs/discovery/device.h"
 
 /*
- * Reads the attributes that only libefa knows; they are kept for later calls. Returns 0, or FI_E*
- * with the call that failed in *call.
+ * Reads the attributes that only libefa knows; they are kept, so later calls cannot fail. Returns
+ * 0, or FI_E* with the call that failed in *call.
  */
 int efa_device_query(const struct vrb_device *dev, struct efadv_device_attr *attr,
 		     const char **call);

@@ -15,6 +15,16 @@
 static struct vrb_device *dev;
 static struct ofi_miss why;
 
+static bool no_memory; /* once the device has been asked */
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+	return no_memory && efa_rig_queries ? NULL : __real_calloc(count, size);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -80,6 +90,21 @@ static void test_query_fails(void **state)
 	assert_int_equal(efa_rig_device->alive, 0);
 	efa_rig_err = 0;
 	assert_true(efa_device_takes(dev, &why));
+}
+
+/* A device that is taken can describe itself later, whatever becomes of it. */
+static void test_taken_is_kept(void **state)
+{
+	struct efadv_device_attr attr;
+	const char *call;
+
+	(void)state;
+	no_memory = true;
+	assert_int_equal(efa_device_query(dev, &attr, &call), ENOMEM);
+	no_memory = false;
+	assert_true(efa_device_takes(dev, &why));
+	efa_rig_err = EIO;
+	assert_int_equal(efa_device_query(dev, &attr, &call), 0);
 }
 
 static void test_open_fails(void **state)
@@ -154,6 +179,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_other_vendor, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_query_fails, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_taken_is_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_open_fails, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reads, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reads_are_asked_for, setup, teardown),
