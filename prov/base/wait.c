@@ -271,9 +271,9 @@ static int get_pollfd(const struct ofi_wait *wait, struct fi_wait_pollfd *arg)
 	size_t room = arg->nfds;
 
 	arg->nfds = 1;
+	arg->change_index = 1;
 	if (room < 1 || !arg->fd)
 		return -FI_ETOOSMALL;
-	arg->change_index = 1;
 	arg->fd[0] = (struct pollfd){ .fd = wait->fd, .events = POLLIN };
 	return 0;
 }

@@ -30,6 +30,7 @@ static void check_wait_obj(struct end *end, enum fi_wait_obj obj, enum fi_wait_o
 	struct pollfd pollfd = { .fd = -1 };
 	struct fi_wait_pollfd set = { .nfds = 0 };
 	enum fi_wait_obj found = FI_WAIT_NONE;
+	uint64_t index;
 	int fd = -1;
 
 	printf("wait object %d\n", (int)obj);
@@ -41,8 +42,10 @@ static void check_wait_obj(struct end *end, enum fi_wait_obj obj, enum fi_wait_o
 	} else if (served == FI_WAIT_POLLFD) {
 		RETURNS(fi_control(&cq->fid, FI_GETWAIT, &set), -FI_ETOOSMALL);
 		EQUAL(set.nfds, 1);
+		index = set.change_index;
 		set.fd = &pollfd;
 		OK(fi_control(&cq->fid, FI_GETWAIT, &set));
+		EQUAL(set.change_index, index);
 		CHECK(pollfd.fd >= 0 && (pollfd.events & POLLIN));
 	} else {
 		CHECK(fi_control(&cq->fid, FI_GETWAIT, &fd) < 0);
