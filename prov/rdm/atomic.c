@@ -48,23 +48,40 @@ static bool have_elements(const struct fi_ioc *ioc, size_t count, size_t n)
 	return ofi_rdm_ioc_elements(ioc, count) == n;
 }
 
+/* Adds up the elements of the target. A peer ends the connection if a range of it wraps around. */
+static int target_elements(const struct ofi_atomic_args *a, size_t max, size_t *n)
+{
+	size_t i, size = ofi_datatype_size(a->msg.datatype);
+	uint64_t end;
+
+	*n = 0;
+	if (!a->msg.rma_iov || a->msg.rma_iov_count > OFI_RDM_PROTO_IOV)
+		return -FI_EINVAL;
+	for (i = 0; i < a->msg.rma_iov_count; i++) {
+		const struct fi_rma_ioc *ioc = &a->msg.rma_iov[i];
+
+		if (ioc->count > max - *n)
+			return -FI_EMSGSIZE;
+		if (__builtin_add_overflow(ioc->addr, ioc->count * size, &end))
+			return -FI_EINVAL;
+		*n += ioc->count;
+	}
+	return *n ? 0 : -FI_EINVAL;
+}
+
 static int atomic_check(const struct ofi_rdm_ep *ep, enum fi_op_type type,
 			const struct ofi_atomic_args *a, uint64_t flags, size_t *n)
 {
-	size_t i, max = ofi_rdm_atomic_count(ep->proto.eager, a->msg.datatype, a->msg.op);
+	size_t max = ofi_rdm_atomic_count(ep->proto.eager, a->msg.datatype, a->msg.op);
+	int ret;
 
-	*n = 0;
 	if (flags & ~ATOMIC_FLAGS)
 		return -FI_EBADFLAGS;
-	if (!max)
+	if (!max || !ofi_rdm_atomic_is_of(type, a->msg.op))
 		return -FI_EOPNOTSUPP;
-	if (!a->msg.rma_iov || !a->msg.rma_iov_count || a->msg.rma_iov_count > OFI_RDM_PROTO_IOV)
-		return -FI_EINVAL;
-	for (i = 0; i < a->msg.rma_iov_count; i++)
-		if (__builtin_add_overflow(*n, a->msg.rma_iov[i].count, n))
-			return -FI_EINVAL;
-	if (!*n || *n > max)
-		return *n ? -FI_E2BIG : -FI_EINVAL;
+	ret = target_elements(a, max, n);
+	if (ret)
+		return ret;
 	if (!is_read(type, a) && !have_elements(a->msg.msg_iov, a->msg.iov_count, *n))
 		return -FI_EINVAL;
 	if (type == FI_OP_COMPARE_ATOMIC && !have_elements(a->compare, a->compare_count, *n))
@@ -200,7 +217,7 @@ int ofi_rdm_atomic_ask(struct ofi_rdm_op *op, const struct iovec *operands, size
 	uint8_t i;
 
 	if (len > peer->proto.eager)
-		return -FI_E2BIG;
+		return -FI_EMSGSIZE;
 	if (!ofi_rdm_flow_has_data_credit(&peer->proto.flow))
 		return -FI_EAGAIN;
 	for (i = 0; i < op->remote_count; i++)
@@ -275,6 +292,8 @@ int ofi_rdm_query_atomic(struct fid_domain *fid, enum fi_datatype datatype, enum
 	size_t payload = ofi_rdm_payload(ofi_domain(fid)),
 	       n = ofi_rdm_atomic_count(payload, datatype, op);
 	bool compare = flags & FI_COMPARE_ATOMIC, fetch = flags & FI_FETCH_ATOMIC;
+	enum fi_op_type type =
+		compare ? FI_OP_COMPARE_ATOMIC : (fetch ? FI_OP_FETCH_ATOMIC : FI_OP_ATOMIC);
 	const struct fi_provider *prov = ofi_domain(fid)->prov;
 
 	if (!attr || (compare && fetch))
@@ -283,8 +302,7 @@ int ofi_rdm_query_atomic(struct fid_domain *fid, enum fi_datatype datatype, enum
 			"fi_query_atomic: attr is NULL, or both FI_FETCH_ATOMIC and FI_COMPARE_ATOMIC\n");
 	if (flags & ~(FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC | FI_TAGGED))
 		return ofi_refuse_flags(prov, FI_LOG_DOMAIN, "fi_query_atomic", flags);
-	if (!n || (flags & FI_TAGGED) || ofi_rdm_atomic_is_swap(op) != compare ||
-	    (op == FI_ATOMIC_READ && !fetch))
+	if (!n || (flags & FI_TAGGED) || !ofi_rdm_atomic_is_of(type, op))
 		return ofi_decline(
 			prov, FI_LOG_DOMAIN, -FI_EOPNOTSUPP,
 			"fi_query_atomic: operation %d is not supported on datatype %d in calls of this kind\n",

@@ -11,6 +11,7 @@
 #include "prov/base/reduce.h"
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_domain.h>
+#include <rdma/fi_trigger.h>
 #include "prov/base/domain.h"
 #include "proto.h"
 #include "wire.h"
@@ -24,6 +25,13 @@ static inline bool ofi_rdm_atomic_is_defined(enum fi_datatype datatype, enum fi_
 {
 	return ofi_rdm_atomic_is_swap(op) ? !!ofi_swap_find(datatype, op)
 					  : !!ofi_reduce_find(datatype, op);
+}
+
+/* Returns true if calls of the type perform the operation. */
+static inline bool ofi_rdm_atomic_is_of(enum fi_op_type type, enum fi_op op)
+{
+	return ofi_rdm_atomic_is_swap(op) == (type == FI_OP_COMPARE_ATOMIC) &&
+	       (op != FI_ATOMIC_READ || type == FI_OP_FETCH_ATOMIC);
 }
 
 /*

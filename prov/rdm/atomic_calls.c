@@ -166,14 +166,14 @@ static ssize_t atomic_comparemsg(struct fid_ep *fid, const struct fi_msg_atomic 
 	return by_msg(fid, FI_OP_COMPARE_ATOMIC, &args, msg, flags);
 }
 
-static int check_op(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op, bool swap,
-		    size_t *count)
+static int check_op(struct fid_ep *fid, enum fi_op_type type, enum fi_datatype datatype,
+		    enum fi_op op, size_t *count)
 {
 	size_t n = ofi_rdm_atomic_count(ofi_rdm_self(fid)->proto.eager, datatype, op);
 
 	if (!count)
 		return -FI_EINVAL;
-	if (!n || ofi_rdm_atomic_is_swap(op) != swap)
+	if (!n || !ofi_rdm_atomic_is_of(type, op))
 		return -FI_EOPNOTSUPP;
 	*count = n;
 	return 0;
@@ -182,19 +182,19 @@ static int check_op(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op
 static int atomic_write_valid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
 			      size_t *count)
 {
-	return op == FI_ATOMIC_READ ? -FI_EOPNOTSUPP : check_op(fid, datatype, op, false, count);
+	return check_op(fid, FI_OP_ATOMIC, datatype, op, count);
 }
 
 static int atomic_fetch_valid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
 			      size_t *count)
 {
-	return check_op(fid, datatype, op, false, count);
+	return check_op(fid, FI_OP_FETCH_ATOMIC, datatype, op, count);
 }
 
 static int atomic_compare_valid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
 				size_t *count)
 {
-	return check_op(fid, datatype, op, true, count);
+	return check_op(fid, FI_OP_COMPARE_ATOMIC, datatype, op, count);
 }
 
 const struct fi_ops_atomic ofi_rdm_atomic_ops = {

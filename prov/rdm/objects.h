@@ -31,10 +31,11 @@ ssize_t ofi_rdm_rx_left(struct fid_ep *fid);
 
 /*
  * Adds up the lengths of an iov of the application. Returns 0; -FI_EINVAL if it has too many
- * buffers or lacks one; -FI_EMSGSIZE if the sum overflows.
+ * buffers or lacks one; -FI_EMSGSIZE if the sum overflows or a buffer wraps around.
  */
 static inline int ofi_rdm_iov_total(const struct iovec *iov, size_t count, size_t *total)
 {
+	uintptr_t end;
 	size_t i;
 
 	*total = 0;
@@ -43,7 +44,8 @@ static inline int ofi_rdm_iov_total(const struct iovec *iov, size_t count, size_
 	for (i = 0; i < count; i++) {
 		if (!iov[i].iov_base && iov[i].iov_len)
 			return -FI_EINVAL;
-		if (__builtin_add_overflow(*total, iov[i].iov_len, total))
+		if (__builtin_add_overflow(*total, iov[i].iov_len, total) ||
+		    __builtin_add_overflow((uintptr_t)iov[i].iov_base, iov[i].iov_len, &end))
 			return -FI_EMSGSIZE;
 	}
 	return 0;

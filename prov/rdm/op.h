@@ -103,7 +103,8 @@ size_t ofi_rdm_local_iov(const struct ofi_rdm_op *op, struct iovec *iov);
 /* In atomic.c and keys.c. */
 int ofi_rdm_atomic_post(struct ofi_rdm_op *op);
 /*
- * Sends the target a request to apply op->atomic to op->remote. Returns 0, -FI_EAGAIN or -FI_E2BIG.
+ * Sends the target a request to apply op->atomic to op->remote. Returns 0, -FI_EAGAIN or
+ * -FI_EMSGSIZE.
  */
 int ofi_rdm_atomic_ask(struct ofi_rdm_op *op, const struct iovec *operands, size_t len);
 enum ofi_rdm_wire_error ofi_rdm_atomic_request(struct ofi_rdm_peer *peer,

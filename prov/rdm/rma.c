@@ -31,6 +31,7 @@ static int rma_check(const struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg, 
 {
 	uint64_t allowed = read ? READ_FLAGS : WRITE_FLAGS;
 	size_t i, remote = 0;
+	uint64_t end;
 
 	if (flags & ~allowed)
 		return -FI_EBADFLAGS;
@@ -38,7 +39,8 @@ static int rma_check(const struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg, 
 	    ofi_rdm_iov_total(msg->msg_iov, msg->iov_count, total))
 		return -FI_EINVAL;
 	for (i = 0; i < msg->rma_iov_count; i++)
-		if (__builtin_add_overflow(remote, msg->rma_iov[i].len, &remote))
+		if (__builtin_add_overflow(remote, msg->rma_iov[i].len, &remote) ||
+		    __builtin_add_overflow(msg->rma_iov[i].addr, msg->rma_iov[i].len, &end))
 			return -FI_EINVAL;
 	if (remote != *total)
 		return -FI_EINVAL;

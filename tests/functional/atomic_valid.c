@@ -81,7 +81,7 @@ static void bad(struct end *end)
 	struct fid_ep *ep = end->ep;
 
 	RETURNS(fi_atomic(ep, end->buf, 2, end->desc, 0, addr, key, FI_UINT64, FI_SUM, end),
-		-FI_E2BIG);
+		-FI_EMSGSIZE);
 	RETURNS(fi_atomic(ep, end->buf, 0, end->desc, 0, addr, key, FI_UINT64, FI_SUM, end),
 		-FI_EINVAL);
 	RETURNS(fi_atomic(ep, end->buf, 1, end->desc, 0, addr + 4, key, FI_UINT64, FI_SUM, end),

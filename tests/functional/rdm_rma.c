@@ -95,7 +95,7 @@ static void bad_counts(struct rdm_pair *pair, struct fid_mr *mr, uint64_t base)
 	RETURNS(fi_atomicmsg(side->ep, &msg, 0), -FI_EINVAL);
 	RETURNS(fi_atomicv(side->ep, many, NULL, 2, side->peer, base, fi_mr_key(mr), FI_UINT64,
 			   FI_SUM, NULL),
-		-FI_E2BIG);
+		-FI_EMSGSIZE);
 }
 
 /* Empty ranges of elements are refused. */
@@ -145,6 +145,43 @@ static void bad_lengths(struct rdm_pair *pair, struct fid_mr *mr, uint64_t base)
 	place.len = 101;
 	RETURNS(fi_writemsg(side->ep, &msg, 0), -FI_EINVAL);
 	RETURNS(fi_readmsg(side->ep, &msg, 0), -FI_EINVAL);
+}
+
+/*
+ * Ranges that wrap around are refused by the call: the peer would end the connection. The same
+ * holds for operations that belong to another kind of call.
+ */
+static void refused(struct rdm_pair *pair, struct fid_mr *mr, uint64_t base)
+{
+	struct rdm_side *side = &pair->side[0];
+	uint64_t key = fi_mr_key(mr), one = 1, old;
+	struct iovec iov = { out, 100 };
+	struct fi_rma_iov place = { (uint64_t)-50, 100, key };
+	struct fi_msg_rma msg = { .msg_iov = &iov,
+				  .iov_count = 1,
+				  .addr = side->peer,
+				  .rma_iov = &place,
+				  .rma_iov_count = 1 };
+
+	RETURNS(fi_writemsg(side->ep, &msg, 0), -FI_EINVAL);
+	RETURNS(fi_readmsg(side->ep, &msg, 0), -FI_EINVAL);
+	RETURNS(fi_atomic(side->ep, &one, 1, NULL, side->peer, (uint64_t)-4, key, FI_UINT64, FI_SUM,
+			  NULL),
+		-FI_EINVAL);
+	RETURNS(fi_send(side->ep, out, SIZE_MAX, NULL, side->peer, NULL), -FI_EMSGSIZE);
+	RETURNS(fi_tsend(side->ep, out, SIZE_MAX, NULL, side->peer, 1, NULL), -FI_EMSGSIZE);
+	RETURNS(fi_atomic(side->ep, &one, 1, NULL, side->peer, base, key, FI_UINT64, FI_ATOMIC_READ,
+			  NULL),
+		-FI_EOPNOTSUPP);
+	RETURNS(fi_atomic(side->ep, &one, 1, NULL, side->peer, base, key, FI_UINT64, FI_CSWAP,
+			  NULL),
+		-FI_EOPNOTSUPP);
+	RETURNS(fi_fetch_atomic(side->ep, &one, 1, NULL, &old, NULL, side->peer, base, key,
+				FI_UINT64, FI_MSWAP, NULL),
+		-FI_EOPNOTSUPP);
+	RETURNS(fi_compare_atomic(side->ep, &one, 1, NULL, &one, NULL, &old, NULL, side->peer, base,
+				  key, FI_UINT64, FI_SUM, NULL),
+		-FI_EOPNOTSUPP);
 }
 
 static int fetch_err(struct rdm_pair *pair, uint64_t base, uint64_t key, enum fi_op op)
@@ -211,6 +248,7 @@ static void with_mode(int mode)
 		transfer(&pair, mr, base, lens[i]);
 	atomics(&pair, mr, base);
 	bad_lengths(&pair, mr, base);
+	refused(&pair, mr, base);
 	empty_places(&pair, mr, base);
 	atomic_access(&pair, mode);
 	bad_counts(&pair, mr, base);

@@ -155,7 +155,7 @@ static void test_refused(void **state)
 	assert_int_equal(add(rig, &value, 1, ADDR, KEY, FI_UINT64, FI_MIN), -FI_EOPNOTSUPP);
 	assert_int_equal(add(rig, &value, 1, ADDR, KEY, 1000, FI_SUM), -FI_EOPNOTSUPP);
 	assert_int_equal(add(rig, &value, 0, ADDR, KEY, FI_UINT64, FI_SUM), -FI_EINVAL);
-	assert_int_equal(add(rig, &value, 2, ADDR, KEY, FI_UINT64, FI_SUM), -FI_E2BIG);
+	assert_int_equal(add(rig, &value, 2, ADDR, KEY, FI_UINT64, FI_SUM), -FI_EMSGSIZE);
 	assert_int_equal(add(rig, &value, 1, ADDR + 4, KEY, FI_UINT64, FI_SUM), -FI_EINVAL);
 	assert_int_equal(add(rig, NULL, 1, ADDR, KEY, FI_UINT64, FI_SUM), -FI_EINVAL);
 	assert_int_equal(add(rig, &value, 1, ADDR, BAD_KEY, FI_UINT64, FI_SUM), -FI_EKEYREJECTED);

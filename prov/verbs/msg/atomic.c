@@ -30,7 +30,7 @@ OFI_INLINE ssize_t atomic_check(const struct target *to, bool known_op, size_t c
 	if (ofi_unlikely(!vrb_atomic_is_word(to->datatype) || !known_op))
 		return -FI_EOPNOTSUPP;
 	if (ofi_unlikely(count != 1 || to->addr % WORD))
-		return count > 1 ? -FI_E2BIG : -FI_EINVAL;
+		return count > 1 ? -FI_EMSGSIZE : -FI_EINVAL;
 	return ofi_unlikely(to->key >> 32) ? -FI_EKEYREJECTED : 0;
 }
 
