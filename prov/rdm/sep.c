@@ -61,7 +61,13 @@ static int sep_tx_ctx(struct fid_ep *fid, int index, struct fi_tx_attr *attr, st
 	int ret = check_attr(sep, "fi_tx_context", attr ? attr->caps : 0,
 			     own->caps | sep->info->caps, op_flags, OFI_RDM_TX_OP_FLAGS);
 
-	return ret ? ret : context_new(sep, "fi_tx_context", index, false, op_flags, ep, user);
+	if (!ret)
+		ret = context_new(sep, "fi_tx_context", index, false, op_flags, ep, user);
+	if (!ret && attr) {
+		*attr = *own;
+		attr->op_flags = op_flags;
+	}
+	return ret;
 }
 
 static int sep_rx_ctx(struct fid_ep *fid, int index, struct fi_rx_attr *attr, struct fid_ep **ep,
@@ -73,7 +79,13 @@ static int sep_rx_ctx(struct fid_ep *fid, int index, struct fi_rx_attr *attr, st
 	int ret = check_attr(sep, "fi_rx_context", attr ? attr->caps : 0,
 			     own->caps | sep->info->caps, op_flags, OFI_RDM_RX_OP_FLAGS);
 
-	return ret ? ret : context_new(sep, "fi_rx_context", index, true, op_flags, ep, user);
+	if (!ret)
+		ret = context_new(sep, "fi_rx_context", index, true, op_flags, ep, user);
+	if (!ret && attr) {
+		*attr = *own;
+		attr->op_flags = op_flags;
+	}
+	return ret;
 }
 
 /* The scalable endpoint. */

@@ -78,11 +78,17 @@ static void wrong_context(struct sep_pair *pair)
 static void reopen(struct sep_pair *pair)
 {
 	struct sep_side *side = &pair->side[1];
+	struct fi_tx_attr tx = { .op_flags = FI_INJECT };
+	struct fi_rx_attr rx = { .size = SIZE_MAX };
 
 	OK(fi_close(&side->tx[2]->fid));
 	OK(fi_close(&side->rx[2]->fid));
-	OK(fi_rx_context(side->sep, 2, NULL, &side->rx[2], NULL));
-	OK(fi_tx_context(side->sep, 2, NULL, &side->tx[2], NULL));
+	OK(fi_rx_context(side->sep, 2, &rx, &side->rx[2], NULL));
+	OK(fi_tx_context(side->sep, 2, &tx, &side->tx[2], NULL));
+	/* The attributes that the contexts have are returned. */
+	EQUAL(rx.size, pair->info->rx_attr->size);
+	EQUAL(tx.inject_size, pair->info->tx_attr->inject_size);
+	EQUAL(tx.op_flags, FI_INJECT);
 	RETURNS(fi_enable(side->tx[2]), -FI_ENOCQ);
 	RETURNS(fi_ep_bind(side->tx[2], &side->cq[2]->fid, FI_RECV), -FI_EINVAL);
 	OK(fi_ep_bind(side->tx[2], &side->cq[2]->fid, FI_TRANSMIT));
