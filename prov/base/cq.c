@@ -69,7 +69,8 @@ int ofi_cq_check_attr(const struct fi_provider *prov, const struct fi_cq_attr *a
 			prov, FI_LOG_CQ, -FI_EINVAL,
 			"fi_cq_open: signaling_vector %d; with FI_AFFINITY it is the number of a processor\n",
 			attr->signaling_vector);
-	if (attr->format > FI_CQ_FORMAT_TAGGED || attr->wait_cond > FI_CQ_COND_THRESHOLD)
+	if (attr->format > FI_CQ_FORMAT_TAGGED ||
+	    (attr->wait_obj != FI_WAIT_NONE && attr->wait_cond > FI_CQ_COND_THRESHOLD))
 		return ofi_refuse(prov, FI_LOG_CQ, -FI_EINVAL,
 				  "fi_cq_open: format %d or wait_cond %d is not valid\n",
 				  (int)attr->format, (int)attr->wait_cond);

@@ -85,6 +85,8 @@ static void attributes(void **state)
 	attr = (struct fi_cq_attr){ .format = FI_CQ_FORMAT_TAGGED + 1 };
 	assert_int_equal(ofi_cq_check_attr(&prov, &attr), -FI_EINVAL);
 	attr = (struct fi_cq_attr){ .wait_cond = FI_CQ_COND_THRESHOLD + 1 };
+	assert_int_equal(ofi_cq_check_attr(&prov, &attr), 0); /* nobody waits */
+	attr.wait_obj = FI_WAIT_FD;
 	assert_int_equal(ofi_cq_check_attr(&prov, &attr), -FI_EINVAL);
 }
 
