@@ -10,7 +10,16 @@
 #include <string.h>
 #include "hostile.h"
 
-enum { HALF = 120, SILENT = 60, DEAF = 6, MESSAGES = 16000, RTSES = 3000, GROWN_KIB = 6144 };
+enum {
+	HALF = 120,
+	SILENT = 60,
+	DEAF = 6,
+	MESSAGES = 16000,
+	RTSES = 3000,
+	GROWN_KIB = 6144,
+	WINDOW = 128,
+	VISITS = 12, /* whose messages exceed the victim's memory */
+};
 
 static struct victims victims;
 static struct foe half[HALF], silent[SILENT];
@@ -129,6 +138,24 @@ static void floods(enum ofi_rdm_wire_type type, unsigned int count)
 	pair_check(&victims, 1);
 }
 
+/* Each time under another name, and gone before it can be halted. */
+static void come_and_go(void)
+{
+	struct foe foe;
+	unsigned int i;
+
+	for (i = 0; i < VISITS && foe_join(&foe, &victims.facts.name[0]) == FOE_UP; i++) {
+		flood(&foe, OFI_RDM_WIRE_EAGER, WINDOW);
+		foe_close(&foe);
+	}
+	printf("%u of %u visits that leave messages\n", i, VISITS);
+	if (i == VISITS)
+		FAIL("strangers may leave as many messages as they like");
+	EQUAL(foe.cm.reason, OFI_RDM_CMWIRE_BUSY);
+	foe_close(&foe);
+	pair_check(&victims, 1);
+}
+
 static void test(void)
 {
 	struct child first, second;
@@ -146,6 +173,7 @@ static void test(void)
 	release(half, HALF);
 	release(silent, SILENT);
 	newcomer_check(&second, &victims, 10000);
+	come_and_go();
 	pair_end(&victims, GROWN_KIB);
 }
 

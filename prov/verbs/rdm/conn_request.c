@@ -204,6 +204,18 @@ static enum ofi_rdm_cmwire_reason identify(struct ofi_rdm_ep *ep, const struct r
 	return *peer ? OFI_RDM_CMWIRE_NONE : OFI_RDM_CMWIRE_RESOURCES;
 }
 
+/*
+ * Returns true if the peer may not add to the messages that are kept. Whoever is gone cannot be
+ * halted, so somebody could fill the memory by leaving and coming back, under whatever name.
+ */
+static bool is_flooded(const struct ofi_rdm_peer *peer, bool stranger)
+{
+	const struct ofi_rdm_flow_budget *budget = &peer->proto.proto->budget;
+
+	return peer->proto.flow.kept > budget->most ||
+	       (stranger && !vrb_rc_peer(peer)->policy.wanted && budget->used > 4 * budget->limit);
+}
+
 static enum ofi_rdm_cmwire_reason decide_request(struct ofi_rdm_peer *peer,
 						 const struct rdma_cm_event *event,
 						 const struct ofi_rdm_cmwire *cm, bool stranger)
@@ -220,6 +232,8 @@ static enum ofi_rdm_cmwire_reason decide_request(struct ofi_rdm_peer *peer,
 
 	if (!vrb_rc_peer(peer)->policy.order && !is_ours(vrb_rc_peer(peer)->next, event))
 		return OFI_RDM_CMWIRE_IN_USE;
+	if (is_flooded(peer, stranger))
+		return OFI_RDM_CMWIRE_BUSY;
 	/* Packets of a connection that this one may replace are processed first. */
 	if (vrb_rc_peer(peer)->conn)
 		vrb_rdm_poll_all(peer->ep);

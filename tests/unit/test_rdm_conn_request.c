@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Requests that are refused before the policy sees them. */
+#include "unit.h"
+#include <string.h>
+
+#define ofi_rdm_admit_takes	 fake_admits
+#define ofi_rdm_av_knows	 fake_knows
+#define ofi_rdm_peer_at		 fake_peer_at
+#define ofi_rdm_peer_leave	 fake_leave
+#define rdma_reject		 fake_reject
+#define vrb_async_lost		 fake_lost
+#define vrb_rc_conn_has_room	 fake_has_room
+#define vrb_rdm_conn_is_from	 fake_is_from
+#define vrb_rdm_conn_parse	 fake_parse
+#define vrb_rdm_conn_reject_data fake_reject_data
+#define vrb_rdm_conn_step	 fake_step
+#include "prov/verbs/rdm/conn_request.c"
+
+enum { LIMIT = 1000, MOST = 5000 };
+
+static struct vrb_rc_ep rc;
+static struct vrb_rc_peer peer;
+static struct rdma_cm_id id;
+static enum ofi_rdm_cmwire_reason refused;
+static bool is_known;
+
+bool ofi_rdm_admit_takes(struct ofi_rdm_admit *admit, const uint8_t *ip, uint64_t now)
+{
+	(void)ip;
+	(void)now;
+	return admit;
+}
+
+bool ofi_rdm_av_knows(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr, uint8_t *context)
+{
+	(void)av;
+	(void)addr;
+	(void)context;
+	return is_known;
+}
+
+struct ofi_rdm_peer *ofi_rdm_peer_at(struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr,
+				     uint8_t context)
+{
+	(void)ep;
+	(void)addr;
+	(void)context;
+	return &peer.rdm;
+}
+
+void ofi_rdm_peer_leave(struct ofi_rdm_peer *of)
+{
+	assert_ptr_equal(of, &peer.rdm);
+}
+
+int rdma_reject(struct rdma_cm_id *of, const void *data, uint8_t len)
+{
+	(void)data;
+	(void)len;
+	assert_ptr_equal(of, &id);
+	return 0;
+}
+
+void vrb_async_lost(struct vrb_domain *domain)
+{
+	assert_null(domain);
+}
+
+bool vrb_rc_conn_has_room(const struct ofi_rdm_ep *ep)
+{
+	return ep;
+}
+
+bool vrb_rdm_conn_is_from(const struct ofi_rdm_cmwire *cm, const struct ofi_rdm_addr *from)
+{
+	return cm && from;
+}
+
+enum ofi_rdm_wire_error vrb_rdm_conn_parse(const struct rdma_cm_event *event,
+					   struct ofi_rdm_cmwire *cm)
+{
+	(void)event;
+	*cm = (struct ofi_rdm_cmwire){ .kind = OFI_RDM_CMWIRE_REQUEST, .port = 5 };
+	cm->addr[10] = cm->addr[11] = 0xff;
+	cm->addr[12] = 10;
+	return OFI_RDM_WIRE_OK;
+}
+
+uint8_t vrb_rdm_conn_reject_data(const struct ofi_rdm_ep *ep, enum ofi_rdm_cmwire_reason reason,
+				 uint8_t *wire)
+{
+	(void)ep;
+	(void)wire;
+	refused = reason;
+	return 0;
+}
+
+/* The policy's own answer, which is unlike all others. */
+struct ofi_rdm_conn_action vrb_rdm_conn_step(struct ofi_rdm_peer *of,
+					     struct ofi_rdm_conn_input input)
+{
+	assert_ptr_equal(of, &peer.rdm);
+	assert_int_equal(input.event, OFI_RDM_CONN_REQUEST);
+	return (struct ofi_rdm_conn_action){ .what = OFI_RDM_CONN_DO_REJECT,
+					     .reason = OFI_RDM_CMWIRE_CLOSING };
+}
+
+static enum ofi_rdm_cmwire_reason request(void)
+{
+	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_CONNECT_REQUEST, .id = &id };
+
+	refused = OFI_RDM_CMWIRE_NONE;
+	assert_ptr_equal(vrb_rdm_conn_take_request(&rc.conns.listener.owner, &event), &id);
+	return refused;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	memset(&rc, 0, sizeof(rc));
+	memset(&peer, 0, sizeof(peer));
+	rc.conns.listener.ep = peer.rdm.ep = &rc.rdm;
+	rc.rdm.enabled = true;
+	rc.rdm.self.sa.sa_family = id.route.addr.dst_addr.sa_family = AF_INET;
+	peer.policy.order = 1;
+	peer.rdm.proto.proto = &rc.rdm.proto;
+	rc.rdm.proto.budget.limit = LIMIT;
+	rc.rdm.proto.budget.most = MOST;
+	is_known = false;
+	return 0;
+}
+
+/* What peers have left that are gone is above the budget: peers that the endpoint knows come in. */
+static void messages_that_remain_keep_strangers_out(void **state)
+{
+	(void)state;
+	rc.rdm.proto.budget.used = 4 * LIMIT;
+	assert_int_equal(request(), OFI_RDM_CMWIRE_CLOSING);
+	rc.rdm.proto.budget.used++;
+	assert_int_equal(request(), OFI_RDM_CMWIRE_BUSY);
+	is_known = true;
+	assert_int_equal(request(), OFI_RDM_CMWIRE_CLOSING);
+	is_known = false;
+	peer.policy.wanted = true;
+	assert_int_equal(request(), OFI_RDM_CMWIRE_CLOSING);
+}
+
+static void nobody_comes_back_to_leave_more(void **state)
+{
+	(void)state;
+	is_known = true;
+	peer.rdm.proto.flow.kept = MOST;
+	assert_int_equal(request(), OFI_RDM_CMWIRE_CLOSING);
+	peer.rdm.proto.flow.kept++;
+	assert_int_equal(request(), OFI_RDM_CMWIRE_BUSY);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(messages_that_remain_keep_strangers_out, begin),
+		cmocka_unit_test_setup(nobody_comes_back_to_leave_more, begin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
