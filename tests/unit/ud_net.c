@@ -468,7 +468,7 @@ static void node_open(unsigned int at)
 	devices[at].cq.context = &net.ctx;
 	devices[at].cq.cqe = VRB_UD_SQ + VRB_UD_RQ;
 	node->rc.cq = node->rc.poll_cq = &devices[at].cq;
-	node->rc.rx.depth = UD_BUFFERS;
+	node->rc.rx = (struct vrb_rdm_rx_ring){ .size = UD_BUFFER, .depth = UD_BUFFERS };
 	node->peer.rdm.ep = &node->rc.rdm;
 	node->peer.rdm.addr.sa.sa_family = AF_INET;
 	must(!vrb_ud_open(&node->rc.rdm, &calls));

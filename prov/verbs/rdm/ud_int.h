@@ -244,6 +244,7 @@ struct vrb_ud_conn {
 	STAILQ_HEAD(, vrb_ud_rx) stalled; /* in order, but there was no buffer */
 	struct vrb_rdm_rx *part;	  /* a message of which a part has arrived */
 	uint32_t part_len;
+	bool is_apart; /* the part is not in a receive buffer, but in memory of its own */
 	TAILQ_ENTRY(vrb_ud_conn) busy, done, failing, stalling, prompt, awake;
 	uint32_t seen_order, seen_in; /* what had been sent and had arrived at the last look */
 	/*
@@ -314,6 +315,7 @@ struct vrb_ud {
 	 */
 	struct vrb_rdm_rx **recvs;
 	uint32_t recv_head, recv_tail;
+	uint32_t parts; /* receives taken for messages of which only a part has arrived */
 	struct vrb_ud_message *messages;
 	uint32_t message_mask, message_head, message_tail;
 

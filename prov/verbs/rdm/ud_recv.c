@@ -56,7 +56,7 @@ void vrb_ud_break(struct vrb_ud_conn *ud, enum vrb_ud_reason reason)
 	} why[] = {
 		[VRB_UD_ACCESS] = { "accessed memory without the right to", FI_EKEYREJECTED },
 		[VRB_UD_BROKEN] = { "sent a packet that violates the protocol", FI_ECONNABORTED },
-		[VRB_UD_SHORT] = { "gets no data: out of memory for its read", FI_ENOMEM },
+		[VRB_UD_SHORT] = { "gets no service: out of memory", FI_ENOMEM },
 	};
 	char text[OFI_ADDR_STRLEN];
 
@@ -85,12 +85,25 @@ struct vrb_rdm_rx *vrb_ud_recv_take(struct ofi_rdm_ep *ep, size_t len)
 	return take_recv(vrb_rc(ep)->ud);
 }
 
+/*
+ * Returns true if the message is assembled in memory of its own: those that begin take half of the
+ * receives at most, because nobody has to send the rest of a message.
+ */
+static bool is_apart(const struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
+{
+	const struct vrb_ud *all = vrb_ud_of(ud);
+
+	if (ud->part)
+		return ud->is_apart;
+	return !packet->last && all->parts >= all->recv_head - all->recv_tail;
+}
+
 /* Returns true if the packet has to wait, for a buffer or for messages of the queue pair. */
 static bool must_wait(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 {
 	if (packet->kind == VRB_UD_BACK)
 		return vrb_ud_back_waits(ud, packet);
-	return packet->kind == VRB_UD_SEND && !ud->part &&
+	return packet->kind == VRB_UD_SEND && (is_apart(ud, packet) ? packet->last : !ud->part) &&
 	       vrb_ud_of(ud)->recv_tail == vrb_ud_of(ud)->recv_head;
 }
 
@@ -111,13 +124,42 @@ static void ack_soon(struct vrb_ud_conn *ud)
 		ack_now(ud);
 }
 
-static void take_part(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
+static void begin_message(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
+	size_t size = vrb_rc(all->ep)->rx.size;
 
+	ud->part_len = 0;
+	ud->is_apart = is_apart(ud, packet);
+	all->parts += !ud->is_apart;
+	ud->part = ud->is_apart ? malloc(sizeof(*ud->part) + size) : take_recv(all);
+	if (ud->is_apart && ud->part)
+		ud->part->sge = (struct ibv_sge){ .addr = (uintptr_t)(ud->part + 1),
+						  .length = (uint32_t)size };
+}
+
+static void end_message(struct vrb_ud_conn *ud)
+{
+	struct vrb_ud *all = vrb_ud_of(ud);
+	struct vrb_rdm_rx *rx = ud->is_apart ? take_recv(all) : ud->part;
+
+	if (ud->is_apart) {
+		memcpy((void *)(uintptr_t)rx->sge.addr, ud->part + 1, ud->part_len);
+		free(ud->part);
+	}
+	all->parts -= !ud->is_apart;
+	ud->part = NULL;
+	vrb_ud_report(all, rx, ud->part_len, ud->conn->qp_num);
+	ack_soon(ud);
+}
+
+static void take_part(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
+{
+	if (!ud->part)
+		begin_message(ud, packet);
 	if (!ud->part) {
-		ud->part = take_recv(all);
-		ud->part_len = 0;
+		vrb_ud_break(ud, VRB_UD_SHORT);
+		return;
 	}
 	if (packet->len > ud->part->sge.length - ud->part_len || (!packet->len && !packet->last)) {
 		vrb_ud_break(ud, VRB_UD_BROKEN);
@@ -126,11 +168,8 @@ static void take_part(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet
 	memcpy((uint8_t *)(uintptr_t)ud->part->sge.addr + ud->part_len, packet->payload,
 	       packet->len);
 	ud->part_len += (uint32_t)packet->len;
-	if (!packet->last)
-		return;
-	vrb_ud_report(all, ud->part, ud->part_len, ud->conn->qp_num);
-	ud->part = NULL;
-	ack_soon(ud);
+	if (packet->last)
+		end_message(ud);
 }
 
 /* A peer that has not proved that it knows the job secret has no access. */
@@ -308,8 +347,11 @@ void vrb_ud_drop_received(struct vrb_ud_conn *ud)
 	if (ud->is_stalled)
 		TAILQ_REMOVE(&all->stalled, ud, stalling);
 	ud->is_stalled = false;
-	if (ud->part)
+	if (ud->part && ud->is_apart)
+		free(ud->part);
+	else if (ud->part)
 		all->recvs[--all->recv_tail & all->message_mask] = ud->part;
+	all->parts -= ud->part && !ud->is_apart;
 	ud->part = NULL;
 }
 
