@@ -388,7 +388,7 @@ static void answer_as_stranger(uint32_t number, uint32_t key)
 	uint8_t bytes[VRB_UD_HEAD_MAX + 16] __attribute__((aligned(8))) = { 0 };
 	size_t len = vrb_ud_build(bytes, &packet);
 
-	bytes[len + 15] = UD_STRANGER;
+	memcpy(bytes + len, (uint8_t[16]){ [10] = 0xff, 0xff, 10, [15] = UD_STRANGER }, 16);
 	ud_net_inject(UD_STRANGER, UD_STRANGER_QPN, 0, bytes, len + 16);
 	watch(1);
 }

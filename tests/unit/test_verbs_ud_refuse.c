@@ -6,12 +6,21 @@
 
 enum { HOSTS = 3 * VRB_UD_REFUSED_HOSTS };
 
-static const struct ud_net_params params = { .srd = true, .named = true };
+static const struct ud_net_params params = { .srd = true, .named = true }, ordered;
 
 static int begin(void **state)
 {
 	(void)state;
 	ud_net_begin(1, &params);
+	return 0;
+}
+
+/* With a name, as an endpoint has it whose GID is an IPv4 address. */
+static int begin_ordered(void **state)
+{
+	(void)state;
+	ud_net_begin(1, &ordered);
+	ud_nodes[0].rc.ud->key = 1;
 	return 0;
 }
 
@@ -81,11 +90,57 @@ static void they_are_for_few_hosts(void **state)
 	assert_int_equal(refusals(), 0);
 }
 
+/* Whoever names a host that does not exist does not make the endpoint look for it. */
+static void they_go_where_the_answer_comes_from(void **state)
+{
+	int before = ud_net_objects;
+
+	(void)state;
+	answer_from(UD_STRANGER);
+	assert_int_equal(refusals(), 0);
+	assert_int_equal(ud_net_objects, before);
+}
+
+static void decline_to(uint8_t host)
+{
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+	uint8_t words[32] = { 0 };
+	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_CONNECT_REQUEST };
+
+	event.param.ud.qp_num = UD_STRANGER_QPN;
+	event.param.ud.ah_attr = (struct ibv_ah_attr){
+		.is_global = 1,
+		.port_num = ud_nodes[0].rc.ud->port.num,
+		.grh.dgid.raw[15] = host,
+	};
+	vrb_ud_decline(&ud_nodes[0].rc.rdm, &event, words, sizeof(words));
+	ud_net_watch(1000, counts);
+}
+
+/* So are the answers to requests that are declined. */
+static void requests_of_few_hosts_are_declined(void **state)
+{
+	int before = ud_net_objects;
+	uint8_t i;
+
+	(void)state;
+	decline_to(UD_STRANGER);
+	for (i = 1; i < HOSTS; i++)
+		decline_to(UD_STRANGER + i);
+	assert_int_equal(ud_net_objects, before + VRB_UD_REFUSED_HOSTS);
+	assert_int_equal(refusals(), 1);
+	decline_to(UD_STRANGER);
+	assert_int_equal(refusals(), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(they_abort_nothing, begin, end),
 		cmocka_unit_test_setup_teardown(they_are_for_few_hosts, begin, end),
+		cmocka_unit_test_setup_teardown(requests_of_few_hosts_are_declined, begin, end),
+		cmocka_unit_test_setup_teardown(they_go_where_the_answer_comes_from, begin_ordered,
+						end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

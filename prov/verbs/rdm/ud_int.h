@@ -577,6 +577,8 @@ bool vrb_ud_waits_for_first(const struct vrb_ud_conn *ud);
  * answer to a request.
  */
 bool vrb_ud_is_refusal(const struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet);
+/* Returns a path to a host that is refused, NULL if there were too many of them. */
+const struct vrb_ah *vrb_ud_refusal_path(struct vrb_ud *all, struct ibv_ah_attr *attr);
 void vrb_ud_refused_free(struct vrb_ud *all);
 
 /* Polling (ud_poll.c). */

@@ -231,12 +231,14 @@ void vrb_ud_decline(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event, co
 		.len = len,
 	};
 	struct vrb_ud_way way = { .qpn = event->param.ud.qp_num };
+	struct ibv_ah_attr attr = event->param.ud.ah_attr;
 	struct vrb_ud *all = vrb_rc(ep)->ud;
 
 	/* A sender that is not told asks again, or asks the connection manager. */
 	if (!all)
 		return;
-	way.path = letter_path(all, &event->param.ud.ah_attr);
+	way.path = all->unordered ? vrb_ud_refusal_path(all, &attr)
+				  : vrb_ud_path_to(all, attr.grh.dgid.raw);
 	way.qkey = vrb_ud_qkey(all, event->param.ud.qkey);
 	if (way.path)
 		vrb_ud_put_bare(all, &way, &packet);
@@ -422,9 +424,10 @@ void vrb_ud_conn_confirm(struct vrb_rc_conn *conn)
 	vrb_ud_watch(ud);
 }
 
-static void take_answer(struct vrb_ud *all, const struct ibv_wc *wc,
-			const struct vrb_ud_packet *packet)
+/* The GID of an answer that nobody waits for is checked like that of a request. */
+static void take_answer(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx)
 {
+	const struct vrb_ud_packet *packet = &rx->packet;
 	struct vrb_ud_conn *ud = asking(all, packet->to);
 	struct rdma_cm_event event;
 	struct ibv_ah_attr attr;
@@ -436,7 +439,7 @@ static void take_answer(struct vrb_ud *all, const struct ibv_wc *wc,
 		end_ask(all, ud, &event);
 	} else if (has_conn(all, wc, packet)) {
 		confirm_again(all, packet->to);
-	} else {
+	} else if (comes_from(all, rx)) {
 		attr = way_to(all, packet->payload);
 		vrb_ud_refuse_to(all, wc, packet, &attr);
 	}
@@ -501,7 +504,7 @@ void vrb_ud_met(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud
 	if (packet->kind == VRB_UD_ASK)
 		take_ask(all, wc, rx);
 	else if (packet->kind == VRB_UD_ANSWER)
-		take_answer(all, wc, packet);
+		take_answer(all, wc, rx);
 	else
 		take_decline(all, wc, packet);
 }

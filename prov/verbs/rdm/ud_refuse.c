@@ -26,11 +26,11 @@ void vrb_ud_refused_free(struct vrb_ud *all)
 }
 
 /*
- * Returns a path, or NULL. Only one host without a connection is answered at a time, as nobody
+ * Only one host without a connection is answered at a time, as nobody
  * limits how many of them there are. On an Elastic Fabric Adapter the first few are, whose address
  * handles stay: to destroy one aborts what is sent to that GID with another one.
  */
-static const struct vrb_ah *path_to(struct vrb_ud *all, struct ibv_ah_attr *attr)
+const struct vrb_ah *vrb_ud_refusal_path(struct vrb_ud *all, struct ibv_ah_attr *attr)
 {
 	const struct vrb_ah *known = vrb_ud_path_find(all, attr);
 
@@ -61,7 +61,7 @@ void vrb_ud_refuse_to(struct vrb_ud *all, const struct ibv_wc *wc,
 		.words = { .next = packet->number, .echo = packet->order },
 	};
 	const struct vrb_ud_way way = {
-		.path = may_refuse(all) ? path_to(all, attr) : NULL,
+		.path = may_refuse(all) ? vrb_ud_refusal_path(all, attr) : NULL,
 		.qpn = wc->src_qp,
 		.qkey = vrb_ud_qkey(all, packet->id),
 	};
