@@ -10,6 +10,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "prov/verbs/rdm/proof.h"
+#include "prov/verbs/rdm/shm.h"
 #include "ud_flows.h"
 
 enum { ALL = 7, QPN = 77 };
@@ -52,6 +53,24 @@ static void both_use_it(void **state)
 	ofi_stats_free(stats, stats);
 	assert_int_equal(ud_flows[0].arrived + ud_flows[1].arrived, 2);
 	assert_true(vrb_ud_conn_quiet(&ud_flow_conns[0]->rc));
+}
+
+static uint32_t room_taken(void)
+{
+	return ud_nodes[0].rc.ud->rcs.cq_size - ud_nodes[0].rc.ud->rcs.room;
+}
+
+/* The packets that wake a peer on the same host go through it besides the ring. */
+static void there_is_room_to_wake_the_peer(void **state)
+{
+	uint32_t before = room_taken() + 2 * ud_nodes[0].rc.ud->rcs.share;
+
+	(void)state;
+	ud_nodes[0].domain.shares = true;
+	ud_flows_deserve(0);
+	ud_flows_settle();
+	assert_int_equal(ud_net_rc_count(0), 1);
+	assert_int_equal(room_taken() - before, ud_flow_conns[0]->rc.size + 2 + VRB_SHM_WAKES);
 }
 
 /* The peer must know the queue pair, and must have handled everything. */
@@ -501,6 +520,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_overtakes),
 		TEST(both_use_it),
+		TEST(there_is_room_to_wake_the_peer),
 		TEST(it_is_used_late),
 		TEST(violators_are_not_heard),
 		TEST(reads_in_both_directions_end_on_queue_pairs),

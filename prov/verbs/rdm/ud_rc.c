@@ -21,6 +21,7 @@
 #include "proof.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/queue/qp.h"
+#include "shm.h"
 #include "ud_int.h"
 #include "ud_rc.h"
 
@@ -44,6 +45,15 @@ static enum ibv_mtu path_mtu(const struct vrb_ud *all)
 	return mtu;
 }
 
+/*
+ * Returns the CQ entries for the ring, the end of the connection, the end of giving back, and
+ * packets that only wake the peer.
+ */
+static uint32_t room_for(const struct vrb_ud *all, uint32_t size)
+{
+	return size + 2 + (vrb_rc_domain(all->ep)->shares ? VRB_SHM_WAKES : 0);
+}
+
 void vrb_ud_rc_init(struct vrb_ud *all)
 {
 	const struct vrb_domain *domain = vrb_rc_domain(all->ep);
@@ -59,7 +69,7 @@ void vrb_ud_rc_init(struct vrb_ud *all)
 	all->rcs.share = depth / 2;
 	all->rcs.most = (uint32_t)(vrb_params.max_conn ? vrb_params.max_conn : domain->attr.max_qp);
 	/* The largest CQ has room for so many. */
-	max = max > fixed + depth ? (max - fixed - depth) / (OFI_RDM_WIRE_WINDOW + 2) : 0;
+	max = max > fixed + depth ? (max - fixed - depth) / room_for(all, OFI_RDM_WIRE_WINDOW) : 0;
 	all->rcs.most = vrb_ud_least(all->rcs.most, max);
 	all->rcs.cq_size = (uint32_t)vrb_rc(all->ep)->cq->cqe;
 	all->rcs.room = all->rcs.cq_size > fixed ? all->rcs.cq_size - fixed : 0;
@@ -91,10 +101,9 @@ void vrb_ud_rc_fini(struct vrb_ud *all)
 	all->rcs.srq = NULL;
 }
 
-/* Returns the CQ entries for the ring, the end of the connection, and the end of giving back. */
 static uint32_t room_of(const struct vrb_ud_conn *ud)
 {
-	return ud->conn->size + 2;
+	return room_for(vrb_ud_of(ud), ud->conn->size);
 }
 
 static int to_init(struct vrb_ud_conn *ud, struct ibv_qp *qp)
