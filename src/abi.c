@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "info.h"
 #include <rdma/fi_errno.h>
 
 /*

@@ -51,4 +51,11 @@ void ofi_abi_freeinfo(enum ofi_abi_node node, struct fi_info *info);
 /* Replaces the list of a provider built for an older API by a list of current structures. */
 int ofi_abi_import(uint32_t fi_version, struct fi_info **list);
 
+/*
+ * Frees info, its attributes, and the memory that they point to, as far as the caller's structure
+ * contains the pointers; *seen is a copy of that structure.
+ */
+void ofi_info_free(struct fi_info *info, struct fi_info *seen);
+void ofi_nic_free(struct fid_nic *nic);
+
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fi_info: allocating, duplicating and freeing it with everything it points to. */
-#include "info.h"
+#include "abi.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include "abi.h"
 #include "export.h"
 
 void ofi_nic_free(struct fid_nic *nic)

@@ -3,7 +3,7 @@
  * The peers in a file of statistics, and what they wait for. The file belongs to another, running
  * process, so no value is trusted that could lead out of the mapping.
  */
-#include "stats_peer.h"
+#include "stats_read.h"
 #include "src/ds/clock.h"
 
 #include <stdio.h>

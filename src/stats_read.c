@@ -10,8 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "fid.h"
-#include <ofi/stats_layout.h>
-#include "stats_peer.h"
 #include "stats_read.h"
 #include <rdma/fi_errno.h>
 
