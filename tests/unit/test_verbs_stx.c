@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include <string.h>
-#include "prov/verbs/msg/stx.h"
+#include "prov/base/stx.h"
 #include "verbs_rig.h"
 
 static struct fid_stx *stx;

@@ -8,7 +8,6 @@
 #include <rdma/providers/fi_log.h>
 #include "async.h"
 #include "mr.h"
-#include "mr_key.h"
 #include "prov/verbs/msg/atomic.h"
 #include "prov/verbs/dgram/av.h"
 #include "prov/verbs/queue/ah.h"
@@ -26,8 +25,14 @@
 #include "tclass.h"
 #include "prov/verbs/msg/work.h"
 #include "prov/verbs/msg/srx.h"
-#include "prov/verbs/msg/stx.h"
 #include "prov/base/refuse.h"
+#include "prov/base/stx.h"
+#include "prov/verbs/discovery/info_rdm.h"
+
+/* Capabilities of a transmit context. */
+#define STX_CAPS                                                                                 \
+	(FI_MSG | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE | FI_FENCE | FI_LOCAL_COMM | \
+	 FI_REMOTE_COMM | FI_TRIGGER)
 
 static void domain_free(struct vrb_domain *domain)
 {
@@ -110,6 +115,29 @@ static const struct fi_ops domain_fid_ops = {
 	.control = domain_control,
 	.ops_open = vrb_stats_open_ops,
 };
+
+/* Returns the limits of the domain's endpoints. */
+static struct fi_tx_attr limits_of(const struct vrb_domain *domain)
+{
+	const struct ibv_device_attr *device = &domain->attr;
+
+	if (domain->rdm)
+		return vrb_rdm_tx_limits();
+	return (struct fi_tx_attr){
+		.caps = STX_CAPS,
+		.size = (size_t)device->max_qp_wr,
+		.iov_limit = device->max_sge < VRB_IOV_MAX ? (size_t)device->max_sge : VRB_IOV_MAX,
+		.rma_iov_limit = 1,
+	};
+}
+
+int vrb_stx_open(struct fid_domain *fid, struct fi_tx_attr *attr, struct fid_stx **stx,
+		 void *context)
+{
+	const struct fi_tx_attr limit = limits_of(vrb_domain(fid));
+
+	return ofi_stx_open(&vrb_domain(fid)->base, &limit, attr, stx, context);
+}
 
 static const struct fi_ops_domain domain_ops = {
 	.size = sizeof(struct fi_ops_domain),

@@ -9,11 +9,13 @@
 #include <rdma/fi_domain.h>
 #include "prov/base/domain.h"
 #include "prov/base/eq.h"
+#include "prov/base/work.h"
 #include "src/ds/lock.h"
-#include "domain_rdm.h"
 #include "fabric.h"
 #include "mr_table.h"
 
+struct ofi_cntr;
+struct ofi_rdm_domain_progress;
 struct vrb_ep;
 struct vrb_srx;
 
@@ -63,6 +65,38 @@ struct vrb_domain {
 	bool no_last_wqe; /* the device does not report when a QP stops using its SRQ; atomic */
 };
 
+/*
+ * The extensions of a domain for reliable datagrams. They are registered when the provider starts,
+ * so that nothing here refers to them by name.
+ */
+struct vrb_domain_rdm {
+	struct fi_ops_domain *ops;
+	/*
+	 * Open and close the domain's RDM objects. close() is also called if open() failed or was
+	 * not called.
+	 */
+	int (*open)(struct vrb_domain *domain);
+	void (*close)(struct vrb_domain *domain);
+	/*
+	 * Reports that the device is gone if ep is NULL; otherwise that a queue of that endpoint
+	 * has failed. err is FI_E*.
+	 */
+	void (*lost)(struct ofi_rdm_domain_progress *progress, const void *ep, int err);
+	/*
+	 * From watch() to unwatch(), reading the counter makes all endpoints progress. Returns 0 or
+	 * -FI_E*.
+	 */
+	int (*watch)(struct ofi_rdm_domain_progress *progress, struct ofi_cntr *cntr);
+	void (*unwatch)(struct ofi_rdm_domain_progress *progress, struct ofi_cntr *cntr);
+	/* These serve deferred work. */
+	const struct ofi_work_ops *work;
+	ofi_work_find *work_find;
+};
+
+void vrb_domain_register_rdm(const struct vrb_domain_rdm *rdm);
+/* Returns NULL until the extensions are registered. */
+const struct vrb_domain_rdm *vrb_domain_rdm(void);
+
 static inline struct vrb_domain *vrb_domain(struct fid_domain *fid)
 {
 	return (struct vrb_domain *)fid;
@@ -85,6 +119,9 @@ static inline const struct vrb_domain_rdm *vrb_rdm_of(const struct vrb_domain *d
 
 /* Returns true if the domain belongs to this provider. */
 bool vrb_is_domain(const struct fid_domain *fid);
+/* Implements fi_stx_context, with the limits of the device's endpoints. */
+int vrb_stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
+		 void *context);
 int vrb_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
 		    void *context);
 

@@ -3,7 +3,7 @@
  * The interface through which reliable datagrams extend domains and fabrics, registered when the
  * provider starts.
  */
-#include "domain_rdm.h"
+#include "domain.h"
 
 static const struct vrb_domain_rdm *registered;
 

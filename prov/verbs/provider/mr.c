@@ -16,7 +16,6 @@
 #include "err.h"
 #include "mr.h"
 #include "mr_hmem.h"
-#include "mr_key.h"
 #include "prov/verbs/msg/ops.h"
 #include "prov.h"
 #include "prov/base/refuse.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Lookup of memory regions by key, for operations that the library performs itself. */
+/* Keys of memory regions, and lookup by key for operations that the library performs itself. */
 #ifndef VRB_MR_H
 #define VRB_MR_H
 
 #include <stdbool.h>
+#include <rdma/fabric.h>
 #include "prov/base/domain.h"
 
 struct vrb_domain;
@@ -12,6 +13,14 @@ struct vrb_domain;
 bool vrb_mr_prov_key(const struct vrb_domain *domain);
 /* Returns the number of bytes of a key, which is mr_key_size of the domain. */
 size_t vrb_mr_key_size(const struct vrb_domain *domain);
+/* Implements FI_GET_RAW_MR: `size` bytes of the key, and the start of the region for peers. */
+int vrb_mr_raw_get(uint64_t key, size_t size, uint64_t base, const struct fi_mr_raw_attr *raw);
+/*
+ * Implement FI_MAP_RAW_MR and FI_UNMAP_KEY for a domain whose keys have `size` bytes. Return 0 or
+ * -FI_E*.
+ */
+int vrb_mr_raw_map(size_t size, const struct fi_mr_map_raw *map);
+int vrb_mr_raw_unmap(const uint64_t *key);
 /* Finds regions by key; only for RDM domains. */
 extern const struct ofi_domain_ops vrb_domain_mr_ops;
 

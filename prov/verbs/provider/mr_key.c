@@ -3,7 +3,7 @@
  * Raw keys, for programs that use them with all providers: the bytes of the key, lowest first, so
  * that hosts of any byte order interoperate.
  */
-#include "mr_key.h"
+#include "mr.h"
 
 #include <rdma/providers/fi_log.h>
 #include "prov.h"

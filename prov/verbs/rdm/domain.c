@@ -18,7 +18,6 @@
 #include "prov/verbs/discovery/info_rdm.h"
 #include "prov/verbs/provider/domain.h"
 #include "prov/verbs/provider/prov.h"
-#include "prov/verbs/msg/stx.h"
 #include "prov/rdm/work.h"
 
 static const struct fi_ops_domain domain_ops = {
