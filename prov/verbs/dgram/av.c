@@ -22,14 +22,9 @@ static int dest_put(struct ofi_av *base, size_t index, void *entry, const struct
 	struct vrb_av *av = of_base(base);
 	bool indexed = av->has_sources && !vrb_dest_is_late(dest);
 
-	if (indexed && !vrb_sources_reserve(&av->sources, &base->table))
-		return -FI_ENOMEM;
-	vrb_sources_begin(&av->sources);
-	vrb_dest_set(entry, dest);
-	if (indexed)
-		vrb_sources_add(&av->sources, index, entry);
-	vrb_sources_end(&av->sources);
-	return 0;
+	return vrb_sources_put(&av->sources, &base->table, index, entry, dest, indexed)
+		       ? 0
+		       : -FI_ENOMEM;
 }
 
 static void dest_drop(struct ofi_av *base, size_t index, void *entry)
@@ -38,11 +33,8 @@ static void dest_drop(struct ofi_av *base, size_t index, void *entry)
 	struct vrb_dest *dest = entry;
 
 	__atomic_store_n(&dest->ah, NULL, __ATOMIC_RELEASE);
-	if (!av->has_sources || vrb_dest_is_late(dest))
-		return;
-	vrb_sources_begin(&av->sources);
-	vrb_sources_remove(&av->sources, &base->table, index);
-	vrb_sources_end(&av->sources);
+	if (av->has_sources && !vrb_dest_is_late(dest))
+		vrb_sources_remove(&av->sources, &base->table, index);
 }
 
 static int name_put(struct ofi_av *base, size_t index, void *entry, const void *addr)
@@ -227,16 +219,14 @@ int vrb_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_a
 static bool index_all(struct vrb_av *av)
 {
 	const struct ofi_table *table = &av->base.table;
+	struct vrb_dest *dest;
 	size_t i;
 
 	for (i = 0; i < table->limit; i++) {
-		if (!ofi_table_has(table, i) || vrb_dest_is_late(ofi_table_at(table, i)))
-			continue;
-		if (!vrb_sources_reserve(&av->sources, table))
+		dest = ofi_table_has(table, i) ? ofi_table_at(table, i) : NULL;
+		if (dest && !vrb_dest_is_late(dest) &&
+		    !vrb_sources_put(&av->sources, table, i, dest, NULL, true))
 			return false;
-		vrb_sources_begin(&av->sources);
-		vrb_sources_add(&av->sources, i, ofi_table_at(table, i));
-		vrb_sources_end(&av->sources);
 	}
 	return true;
 }

@@ -114,15 +114,9 @@ static int late_fill(struct vrb_av *av, const struct vrb_late_addr *one,
 	ip = late_entry(av, one->addr);
 	if (ip && memcmp(&ip->addr, &one->to, sizeof(one->to)))
 		ip = NULL;
-	if (ip && av->has_sources && !vrb_sources_reserve(&av->sources, &av->base.table))
+	if (ip && !vrb_sources_put(&av->sources, &av->base.table, one->addr, &ip->dest, dest,
+				   av->has_sources))
 		err = FI_ENOMEM;
-	if (ip && !err) {
-		vrb_sources_begin(&av->sources);
-		vrb_dest_set(&ip->dest, dest);
-		if (av->has_sources)
-			vrb_sources_add(&av->sources, one->addr, &ip->dest);
-		vrb_sources_end(&av->sources);
-	}
 	ofi_unlock(&av->base.lock);
 	return err;
 }

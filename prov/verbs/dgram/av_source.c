@@ -69,12 +69,13 @@ void vrb_sources_fini(struct vrb_sources *sources)
 	sources->count = 0;
 }
 
-void vrb_sources_begin(struct vrb_sources *sources)
+/* Surround every change of an entry or of the index. */
+static void begin_change(struct vrb_sources *sources)
 {
 	__atomic_store_n(&sources->seq, sources->seq + 1, __ATOMIC_RELAXED);
 }
 
-void vrb_sources_end(struct vrb_sources *sources)
+static void end_change(struct vrb_sources *sources)
 {
 	__atomic_store_n(&sources->seq, sources->seq + 1, __ATOMIC_RELEASE);
 }
@@ -98,7 +99,8 @@ static void av_source_put(struct vrb_source_slots *slots, size_t index, const st
 	slot_set(slots, at, (uint32_t)index + 1);
 }
 
-bool vrb_sources_reserve(struct vrb_sources *sources, const struct ofi_table *table)
+/* Makes room for one more. Returns false when out of memory. */
+static bool sources_reserve(struct vrb_sources *sources, const struct ofi_table *table)
 {
 	struct vrb_source_slots *old = sources->slots, *slots;
 	size_t room = old ? old->mask + 1 : 0, at;
@@ -121,10 +123,19 @@ bool vrb_sources_reserve(struct vrb_sources *sources, const struct ofi_table *ta
 	return true;
 }
 
-void vrb_sources_add(struct vrb_sources *sources, size_t index, const struct vrb_dest *dest)
+bool vrb_sources_put(struct vrb_sources *sources, const struct ofi_table *table, size_t index,
+		     struct vrb_dest *entry, const struct vrb_dest *from, bool indexed)
 {
-	av_source_put(sources->slots, index, dest);
-	sources->count++;
+	if (indexed && !sources_reserve(sources, table))
+		return false;
+	begin_change(sources);
+	if (from)
+		vrb_dest_set(entry, from);
+	if (indexed)
+		av_source_put(sources->slots, index, entry);
+	sources->count += indexed;
+	end_change(sources);
+	return true;
 }
 
 /*
@@ -157,8 +168,10 @@ void vrb_sources_remove(struct vrb_sources *sources, const struct ofi_table *tab
 
 	while (slot_get(slots, at) != (uint32_t)index + 1)
 		at = (at + 1) & slots->mask;
+	begin_change(sources);
 	close_gap(slots, table, at);
 	sources->count--;
+	end_change(sources);
 }
 
 /* May run during a change: every index is checked, and the number of steps is bounded. */

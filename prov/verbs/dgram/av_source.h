@@ -22,13 +22,12 @@ struct vrb_sources {
 };
 
 void vrb_sources_fini(struct vrb_sources *sources);
-/* Surround every change of an entry or of the index. */
-void vrb_sources_begin(struct vrb_sources *sources);
-void vrb_sources_end(struct vrb_sources *sources);
-/* Makes room for one more; call it before vrb_sources_begin(). Returns false when out of memory. */
-bool vrb_sources_reserve(struct vrb_sources *sources, const struct ofi_table *table);
-/* Adds an entry, which is filled in and does not change until it is removed. */
-void vrb_sources_add(struct vrb_sources *sources, size_t index, const struct vrb_dest *dest);
+/*
+ * Sets an entry, unless `from` is NULL, and adds it to the index if `indexed`. The entry does not
+ * change until it is removed. Returns false when out of memory.
+ */
+bool vrb_sources_put(struct vrb_sources *sources, const struct ofi_table *table, size_t index,
+		     struct vrb_dest *entry, const struct vrb_dest *from, bool indexed);
 void vrb_sources_remove(struct vrb_sources *sources, const struct ofi_table *table, size_t index);
 /* Returns OFI_TABLE_NONE if there is no such entry. Of equal entries it may return any. */
 size_t vrb_sources_find(const struct vrb_sources *sources, const struct ofi_table *table,
