@@ -36,31 +36,15 @@ static struct vrb_dest *group_at(const struct vrb_av *av, fi_addr_t addr)
 	return addr >= GROUP_BASE ? ofi_table_at(&av->groups, addr - GROUP_BASE) : NULL;
 }
 
-const struct vrb_dest *vrb_av_dest_slow(struct vrb_av *av, fi_addr_t addr)
+/*
+ * Finds the destination of an address and its address handle, which is stored in the entry, or in a
+ * copy of the entry if `own` is given.
+ */
+static const struct vrb_dest *find_dest(struct vrb_av *av, fi_addr_t addr, struct vrb_tclass tclass,
+					struct vrb_dest *own)
 {
-	struct vrb_dest *dest = group_at(av, addr);
+	struct vrb_dest *dest;
 	struct ibv_ah *ah;
-	bool late;
-
-	if (dest && __atomic_load_n(&dest->ah, __ATOMIC_ACQUIRE))
-		return dest;
-	do {
-		errno = EINVAL;
-		ofi_lock(&av->base.lock);
-		dest = ofi_av_entry(&av->base, addr);
-		late = dest && vrb_dest_is_late(dest);
-		ah = dest && !late ? find_ah(av, dest, av->tclass) : NULL;
-		if (ah)
-			__atomic_store_n(&dest->ah, ah, __ATOMIC_RELEASE);
-		ofi_unlock(&av->base.lock);
-	} while (late && vrb_late_find(av, addr));
-	return ah ? dest : NULL;
-}
-
-const struct vrb_dest *vrb_av_dest_as(struct vrb_av *av, fi_addr_t addr, struct vrb_tclass tclass,
-				      struct vrb_dest *own)
-{
-	const struct vrb_dest *dest;
 	bool late;
 
 	do {
@@ -70,12 +54,31 @@ const struct vrb_dest *vrb_av_dest_as(struct vrb_av *av, fi_addr_t addr, struct 
 		if (!dest || !__atomic_load_n(&dest->ah, __ATOMIC_RELAXED))
 			dest = ofi_av_entry(&av->base, addr);
 		late = dest && vrb_dest_is_late(dest);
-		if (dest)
+		ah = dest && !late ? find_ah(av, dest, tclass) : NULL;
+		if (ah && own) {
 			*own = *dest;
-		own->ah = dest && !late ? find_ah(av, dest, tclass) : NULL;
+			dest = own;
+		}
+		if (ah)
+			__atomic_store_n(&dest->ah, ah, __ATOMIC_RELEASE);
 		ofi_unlock(&av->base.lock);
 	} while (late && vrb_late_find(av, addr));
-	return own->ah ? own : NULL;
+	return ah ? dest : NULL;
+}
+
+const struct vrb_dest *vrb_av_dest_slow(struct vrb_av *av, fi_addr_t addr)
+{
+	const struct vrb_dest *dest = group_at(av, addr);
+
+	if (dest && __atomic_load_n(&dest->ah, __ATOMIC_ACQUIRE))
+		return dest;
+	return find_dest(av, addr, av->tclass, NULL);
+}
+
+const struct vrb_dest *vrb_av_dest_as(struct vrb_av *av, fi_addr_t addr, struct vrb_tclass tclass,
+				      struct vrb_dest *own)
+{
+	return find_dest(av, addr, tclass, own);
 }
 
 bool vrb_av_adopt(struct vrb_av *av, struct vrb_tclass tclass)
