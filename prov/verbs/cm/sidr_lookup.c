@@ -269,7 +269,8 @@ static struct vrb_sidr_lookup *await_lookup(struct lookups *all)
 	}
 }
 
-static void reap_lookups(struct lookups *all, int *errs)
+/* Waits for a lookup to end. Returns it, idle now, or NULL if none is in progress. */
+static struct vrb_sidr_lookup *reap_lookup(struct lookups *all, int *errs)
 {
 	struct vrb_sidr_lookup *lookup;
 
@@ -278,35 +279,16 @@ static void reap_lookups(struct lookups *all, int *errs)
 	pthread_mutex_unlock(&all->mutex);
 	if (lookup)
 		sidr_lookup_finish(lookup, errs);
-}
-
-static struct vrb_sidr_lookup *idle_lookup(struct lookups *all)
-{
-	size_t i;
-
-	for (i = 0; i < AT_ONCE; i++)
-		if (!all->lookup[i].id)
-			return &all->lookup[i];
-	return NULL;
-}
-
-static bool any_busy(const struct lookups *all)
-{
-	size_t i;
-
-	for (i = 0; i < AT_ONCE; i++)
-		if (all->lookup[i].id)
-			return true;
-	return false;
+	return lookup;
 }
 
 void vrb_sidr_resolve(struct vrb_av *av, const char *call, struct vrb_av_found *found, int *errs,
 		      size_t count)
 {
 	struct lookups all = { .av = av, .call = call, .found = found };
-	struct vrb_sidr_lookup *lookup;
+	struct vrb_sidr_lookup *idle = NULL;
 	pthread_condattr_t attr;
-	size_t i;
+	size_t i, used = 0;
 
 	pthread_mutex_init(&all.mutex, NULL);
 	pthread_condattr_init(&attr);
@@ -316,12 +298,14 @@ void vrb_sidr_resolve(struct vrb_av *av, const char *call, struct vrb_av_found *
 	for (i = 0; i < count; i++) {
 		if (errs[i])
 			continue;
-		while (!(lookup = idle_lookup(&all)))
-			reap_lookups(&all, errs);
-		errs[i] = sidr_lookup_add(&all, lookup, i);
+		if (!idle)
+			idle = used < AT_ONCE ? &all.lookup[used++] : reap_lookup(&all, errs);
+		errs[i] = sidr_lookup_add(&all, idle, i);
+		if (!errs[i])
+			idle = NULL;
 	}
-	while (any_busy(&all))
-		reap_lookups(&all, errs);
+	while (reap_lookup(&all, errs))
+		;
 	pthread_cond_destroy(&all.some_done);
 	pthread_mutex_destroy(&all.mutex);
 }
