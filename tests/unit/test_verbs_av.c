@@ -395,7 +395,7 @@ static void test_service_of_names(void **state)
 
 	assert_int_equal(fi_av_insertsvc(av, "10.0.0.5", "7471", &addr, 0, NULL), 1);
 	assert_int_equal(fi_av_lookup(av, addr, &name, &len), 0);
-	assert_int_equal(name.qpn[2] << 8 | name.qpn[3], 7471);
+	assert_int_equal(be32toh(name.qpn), 7471);
 	/* There is no name to keep. */
 	assert_int_equal(fi_av_insertsvc(av, "10.0.0.5", "1", &addr, FI_SYNC_ERR, &err), 0);
 	assert_int_equal(err, FI_ECONNREFUSED);

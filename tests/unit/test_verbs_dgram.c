@@ -98,9 +98,8 @@ static void test_queue_pair(void **state)
 	assert_int_equal(qp->attr.port_num, 1);
 	assert_int_equal(qp->attr.qkey >> 31, 0);
 	assert_int_equal(fi_getname(&rig->ep->fid, &name, &len), 0);
-	assert_int_equal(name.qpn[3], qp->ibv.qp_num & 0xff);
-	assert_int_equal(name.qkey[0] << 24 | name.qkey[1] << 16 | name.qkey[2] << 8 | name.qkey[3],
-			 qp->attr.qkey);
+	assert_int_equal(be32toh(name.qpn), qp->ibv.qp_num);
+	assert_int_equal(be32toh(name.qkey), qp->attr.qkey);
 	close_dgram(rig);
 }
 

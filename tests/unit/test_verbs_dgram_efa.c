@@ -98,7 +98,7 @@ static void test_number_zero(void **state)
 	fi_addr_t zero;
 
 	open_dgram(rig);
-	memset(name.qpn, 0, sizeof(name.qpn));
+	name.qpn = 0;
 	assert_int_equal(fi_av_insert(av, &name, 1, &zero, 0, NULL), 1);
 	assert_int_equal(fi_send(rig->ep, buf, GRH + 8, NULL, zero, NULL), 0);
 	assert_int_equal(rig_sent(rig)->wr.wr.ud.remote_qpn, 0);

@@ -488,7 +488,7 @@ static void test_dgram_prefix(void **state)
 
 static void test_dgram_addresses(void **state)
 {
-	struct vrb_ud_name name = { .qpn = { 0, 0, 0, 9 } };
+	struct vrb_ud_name name = { .qpn = htobe32(9) };
 
 	(void)state;
 	ask_dgram();

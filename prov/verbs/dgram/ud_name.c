@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Names of unreliable datagram queue pairs: validation, binary and text form. */
+#include <endian.h>
 #include <stdio.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
@@ -12,23 +13,6 @@ enum {
 	QPN_LEAST = 2 /* queue pairs 0 and 1 are for management, but not with FI_ADDR_EFA */
 };
 
-static uint32_t read_be(const uint8_t *bytes, size_t count)
-{
-	uint32_t value = 0;
-
-	while (count--)
-		value = value << 8 | *bytes++;
-	return value;
-}
-
-static void put_be(uint8_t *bytes, size_t count, uint32_t value)
-{
-	while (count--) {
-		bytes[count] = (uint8_t)value;
-		value >>= 8;
-	}
-}
-
 /* Returns true for an IPv6 multicast address, or an IPv4 one in IPv6 form. */
 static bool is_mcast(const uint8_t *gid)
 {
@@ -40,7 +24,7 @@ static bool is_mcast(const uint8_t *gid)
 static const char *name_error(uint32_t format, const struct vrb_ud_name *name)
 {
 	static const uint8_t zero[16];
-	uint32_t qpn = read_be(name->qpn, sizeof(name->qpn));
+	uint32_t qpn = be32toh(name->qpn);
 	bool efa = format == FI_ADDR_EFA;
 
 	if (qpn > VRB_UD_QPN_MAX)
@@ -49,15 +33,15 @@ static const char *name_error(uint32_t format, const struct vrb_ud_name *name)
 		return "its queue pair number is reserved for management";
 	if (!memcmp(name->gid, zero, sizeof(zero)))
 		return "its GID is zero";
-	if (is_mcast(name->gid) || read_be(name->lid, 2) >= LID_MCAST || qpn == VRB_UD_QPN_MCAST)
+	if (is_mcast(name->gid) || be16toh(name->lid) >= LID_MCAST || qpn == VRB_UD_QPN_MCAST)
 		return "it names a multicast group; use fi_join";
-	if (!(read_be(name->pkey, 2) & 0x7fff))
+	if (!(be16toh(name->pkey) & 0x7fff))
 		return "its P_Key is zero";
 	if (name->sl > SL_MAX)
 		return "its service level is above 15";
-	if (efa && !read_be(name->qkey, sizeof(name->qkey)))
+	if (efa && !name->qkey)
 		return "its Q_Key is zero, so it is not that of an endpoint";
-	if (name->qkey[0] & 0x80)
+	if (be32toh(name->qkey) >> 31)
 		return "its Q_Key is reserved for privileged queue pairs";
 	return NULL;
 }
@@ -71,10 +55,10 @@ int vrb_ud_name_in(uint32_t format, const void *from, struct vrb_dest *dest, con
 	if (*why)
 		return -FI_EINVAL;
 	*dest = (struct vrb_dest){
-		.qpn = read_be(name.qpn, 4),
-		.qkey = read_be(name.qkey, 4),
-		.lid = (uint16_t)read_be(name.lid, 2),
-		.pkey = (uint16_t)read_be(name.pkey, 2),
+		.qpn = be32toh(name.qpn),
+		.qkey = be32toh(name.qkey),
+		.lid = be16toh(name.lid),
+		.pkey = be16toh(name.pkey),
 		.sl = name.sl,
 	};
 	memcpy(dest->gid.raw, name.gid, sizeof(name.gid));
@@ -85,10 +69,10 @@ int vrb_ud_name_in(uint32_t format, const void *from, struct vrb_dest *dest, con
 void vrb_ud_name_out(const struct vrb_dest *dest, struct vrb_ud_name *name)
 {
 	memcpy(name->gid, dest->gid.raw, sizeof(name->gid));
-	put_be(name->qpn, 4, dest->qpn);
-	put_be(name->qkey, 4, dest->qkey);
-	put_be(name->lid, 2, dest->lid);
-	put_be(name->pkey, 2, dest->pkey);
+	name->qpn = htobe32(dest->qpn);
+	name->qkey = htobe32(dest->qkey);
+	name->lid = htobe16(dest->lid);
+	name->pkey = htobe16(dest->pkey);
 	name->sl = dest->sl;
 	memcpy(name->qpn2, dest->qpn2, sizeof(name->qpn2));
 }
@@ -112,11 +96,11 @@ const char *vrb_ud_name_str(uint32_t format, const void *from, char *buf, size_t
 	memcpy(gid.raw, name.gid, sizeof(gid.raw));
 	vrb_gid_str(&gid, addr, sizeof(addr));
 	if (format == FI_ADDR_EFA)
-		snprintf(buf, len, "fi_addr_efa://[%s]:%u:%u", addr, read_be(name.qpn, 4),
-			 read_be(name.qkey, 4));
+		snprintf(buf, len, "fi_addr_efa://[%s]:%u:%u", addr, be32toh(name.qpn),
+			 be32toh(name.qkey));
 	else
 		snprintf(buf, len, "fi_addr_ib_ud://[%s]/lid %u/pkey 0x%x/sl %u/qpn 0x%x/qkey 0x%x",
-			 addr, read_be(name.lid, 2), read_be(name.pkey, 2), name.sl,
-			 read_be(name.qpn, 4), read_be(name.qkey, 4));
+			 addr, be16toh(name.lid), be16toh(name.pkey), name.sl, be32toh(name.qpn),
+			 be32toh(name.qkey));
 	return buf;
 }

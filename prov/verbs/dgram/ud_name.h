@@ -19,10 +19,10 @@
 /* In network byte order, 32 bytes. Applications may store it at any alignment. */
 struct vrb_ud_name {
 	uint8_t gid[16];
-	uint8_t qpn[4]; /* the first byte is 0 */
-	uint8_t qkey[4];
-	uint8_t lid[2]; /* 0 on Ethernet */
-	uint8_t pkey[2];
+	uint32_t qpn; /* below 2^24 */
+	uint32_t qkey;
+	uint16_t lid; /* 0 on Ethernet */
+	uint16_t pkey;
 	uint8_t sl;
 	uint8_t qpn2[3]; /* a second queue pair, 0 if there is none */
 };

@@ -2,6 +2,7 @@
 /* Finds the port, GID and partition of an endpoint or an address vector. */
 #include "ud_port.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <stdio.h>
@@ -51,7 +52,7 @@ static int read_wish(const char *call, const struct fi_info *info, struct wish *
 			call, info->src_addrlen, sizeof(name));
 	memcpy(&name, info->src_addr, sizeof(name));
 	memcpy(&wish->gid, name.gid, sizeof(wish->gid));
-	wish->pkey = (uint16_t)(name.pkey[0] << 8 | name.pkey[1]);
+	wish->pkey = be16toh(name.pkey);
 	return 0;
 }
 
