@@ -66,6 +66,9 @@ static inline const struct vrb_dest *vrb_av_dest(struct vrb_av *av, fi_addr_t ad
 	return vrb_av_dest_slow(av, addr);
 }
 
+/* Returns the address handle for a destination that need not be an address; NULL on failure. */
+struct ibv_ah *vrb_av_ah(struct vrb_av *av, const struct vrb_dest *dest);
+
 /*
  * Called for each bound endpoint. Returns false if the address handles have a different traffic
  * class; the endpoint then calls vrb_av_dest_as() for each send.

@@ -81,6 +81,16 @@ const struct vrb_dest *vrb_av_dest_as(struct vrb_av *av, fi_addr_t addr, struct 
 	return find_dest(av, addr, tclass, own);
 }
 
+struct ibv_ah *vrb_av_ah(struct vrb_av *av, const struct vrb_dest *dest)
+{
+	struct ibv_ah *ah;
+
+	ofi_lock(&av->base.lock);
+	ah = find_ah(av, dest, av->tclass);
+	ofi_unlock(&av->base.lock);
+	return ah;
+}
+
 bool vrb_av_adopt(struct vrb_av *av, struct vrb_tclass tclass)
 {
 	bool same;

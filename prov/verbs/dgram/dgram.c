@@ -98,8 +98,6 @@ int vrb_dgram_init(struct vrb_dgram *ep, const struct fi_info *info)
 
 void vrb_dgram_fini(struct vrb_dgram *ep)
 {
-	if (ep->marker_ah)
-		ibv_destroy_ah(ep->marker_ah);
 	if (ep->spill_mr)
 		ibv_dereg_mr(ep->spill_mr);
 	vrb_pages_unmap(ep->spill, ep->spill_len);
@@ -213,31 +211,13 @@ void vrb_dgram_set_modes(struct vrb_dgram *ep)
 	ep->inject_max = ep->ep.inject_size;
 }
 
-static struct ibv_ah *marker_ah(struct vrb_dgram *ep, struct ibv_ah_attr *attr)
-{
-	struct vrb_domain *domain = ep->ep.domain;
-	const struct vrb_ah *shared;
-
-	if (domain->unordered) {
-		shared = vrb_ah_of_domain(domain, attr);
-		return shared ? shared->ah : NULL;
-	}
-	ep->marker_ah = ibv_create_ah(domain->pd, attr);
-	return ep->marker_ah;
-}
-
 bool vrb_dgram_post_marker(struct vrb_dgram *ep)
 {
-	struct ibv_ah_attr attr = {
-		.grh = { .dgid = ep->port.gid, .sgid_index = ep->port.gid_index, .hop_limit = 1 },
-		.is_global = 1,
-		.dlid = ep->port.lid,
-		.port_num = ep->port.num,
-	};
+	const struct vrb_dest self = { .gid = ep->port.gid, .lid = ep->port.lid };
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED };
 	struct vrb_wq *sq = ep->ep.sq;
 
-	wr.wr.ud.ah = marker_ah(ep, &attr);
+	wr.wr.ud.ah = vrb_av_ah(ep->av, &self);
 	if (!wr.wr.ud.ah)
 		return false;
 	wr.wr.ud.remote_qpn = ep->ep.qp_num;

@@ -51,9 +51,8 @@ struct vrb_dgram {
 	struct vrb_ud_name name;     /* complete once the endpoint is enabled */
 	struct vrb_sidr_server sidr; /* answers queries for the name at an IP address */
 	struct ofi_ref ref;	     /* counts joined multicast groups */
-	struct ibv_ah *marker_ah;
-	bool broken;	      /* the queue pair is in the error state; atomic */
-	struct ofi_lock lock; /* guards the recovery */
+	bool broken;		     /* the queue pair is in the error state; atomic */
+	struct ofi_lock lock;	     /* guards the recovery */
 };
 
 static inline struct vrb_dgram *vrb_dgram(struct fid_ep *fid)
