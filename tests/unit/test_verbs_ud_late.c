@@ -157,7 +157,7 @@ static void write_waits_for_its_data(bool lose)
 	post_write(&byte, 1);
 	/* What follows the lost packet is kept; then it comes, and all are in order. */
 	assert_int_equal(count_done(300000), 2);
-	assert_true(passive->rc.ud->is_stalled);
+	assert_true(vrb_ud_is_listed(passive->rc.ud, VRB_UD_STALLED));
 	assert_int_equal(ud_nodes[1].region[1], 0);
 	all->recv_tail = tail;
 	if (lose)

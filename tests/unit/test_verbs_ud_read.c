@@ -214,7 +214,7 @@ static void reads_stay_behind_what_waits_for_a_receive(void **state)
 	done(1000, 0);
 	ud_nodes[1].rc.ud->recv_tail = ud_nodes[1].rc.ud->recv_head;
 	done(100000, 2);
-	assert_true(passive->rc.ud->is_stalled);
+	assert_true(vrb_ud_is_listed(passive->rc.ud, VRB_UD_STALLED));
 	assert_int_equal(ud_net_reading(), 0);
 	ud_nodes[1].rc.ud->recv_tail = tail;
 	done(3000, 3);

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "prov/verbs/rdm/ud_int.h"
+#include "prov/verbs/rdm/ud_rc.h"
 
 enum {
 	UD_NODES = 3,

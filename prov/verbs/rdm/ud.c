@@ -212,6 +212,7 @@ static int open_buffers(struct vrb_ud *all)
 static struct vrb_ud *ud_new(struct ofi_rdm_ep *ep, const struct vrb_ud_calls *calls)
 {
 	struct vrb_ud *all = calloc(1, sizeof(*all));
+	int i;
 
 	if (!all)
 		return NULL;
@@ -220,11 +221,8 @@ static struct vrb_ud *ud_new(struct ofi_rdm_ep *ep, const struct vrb_ud_calls *c
 	all->calls = calls;
 	all->next = OFI_RDM_ACK_NEVER;
 	STAILQ_INIT(&all->free_wrs);
-	TAILQ_INIT(&all->busy);
-	TAILQ_INIT(&all->done);
-	TAILQ_INIT(&all->failing);
-	TAILQ_INIT(&all->stalled);
-	TAILQ_INIT(&all->prompt);
+	for (i = 0; i < VRB_UD_LISTS; i++)
+		TAILQ_INIT(&all->lists[i]);
 	vrb_ud_sleep_init(all);
 	return all;
 }
@@ -409,22 +407,11 @@ int vrb_ud_conn_open(struct vrb_rc_conn *conn)
 	return 0;
 }
 
-static void unlist(struct vrb_ud *all, struct vrb_ud_conn *ud)
-{
-	if (ud->is_busy)
-		TAILQ_REMOVE(&all->busy, ud, busy);
-	if (ud->is_done)
-		TAILQ_REMOVE(&all->done, ud, done);
-	if (ud->is_failing)
-		TAILQ_REMOVE(&all->failing, ud, failing);
-	if (ud->is_prompt)
-		TAILQ_REMOVE(&all->prompt, ud, prompt);
-}
-
 /* Frees what the connection has while it is awake. */
 static void conn_empty(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud_wr *wr;
+	enum vrb_ud_list list;
 
 	vrb_ud_drop_sent(ud);
 	vrb_ud_reads_forget(ud);
@@ -434,7 +421,8 @@ static void conn_empty(struct vrb_ud_conn *ud)
 		STAILQ_REMOVE_HEAD(&ud->wrs, link);
 		vrb_ud_wr_free(ud, wr);
 	}
-	unlist(vrb_ud_of(ud), ud);
+	for (list = 0; list < VRB_UD_LISTS; list++)
+		vrb_ud_unlist(ud, list);
 }
 
 void vrb_ud_conn_close(struct vrb_rc_conn *conn)

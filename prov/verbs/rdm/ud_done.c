@@ -8,10 +8,8 @@ static void done_soon(struct vrb_ud_conn *ud)
 {
 	const struct vrb_ud_wr *first = STAILQ_FIRST(&ud->wrs);
 
-	if (!first || !first->done || ud->is_done || ud->broken)
-		return;
-	ud->is_done = true;
-	TAILQ_INSERT_TAIL(&vrb_ud_of(ud)->done, ud, done);
+	if (first && first->done && !ud->broken)
+		vrb_ud_list(ud, VRB_UD_DONE);
 }
 
 static void count_unhandled(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
@@ -83,10 +81,8 @@ void vrb_ud_drop_sent(struct vrb_ud_conn *ud)
 /* Work requests are reported in order: those posted to a queue pair before must complete first. */
 void vrb_ud_fail_soon(struct vrb_ud_conn *ud)
 {
-	if (ud->is_failing || STAILQ_EMPTY(&ud->wrs) || vrb_ud_back_drains(ud))
-		return;
-	ud->is_failing = true;
-	TAILQ_INSERT_TAIL(&vrb_ud_of(ud)->failing, ud, failing);
+	if (!STAILQ_EMPTY(&ud->wrs) && !vrb_ud_back_drains(ud))
+		vrb_ud_list(ud, VRB_UD_FAILING);
 }
 
 void vrb_ud_fail(struct vrb_ud_conn *ud, enum ibv_wc_status status)

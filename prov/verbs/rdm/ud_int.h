@@ -62,6 +62,7 @@ enum {
 		.target = 5000, .first = 16, .most = OFI_RDM_SEQ_WINDOW \
 	}
 
+struct vrb_ud_rc;
 struct vrb_ud_wr;
 
 /* A packet that is being sent, in a buffer of the pool, whose rest has the bytes. */
@@ -127,42 +128,6 @@ struct vrb_ud_letter {
 	uint8_t data[]; /* the payload */
 };
 
-/* The reliable queue pair of a connection that carries much. */
-struct vrb_ud_rc {
-	struct ibv_qp *qp; /* NULL: it is destroyed */
-	struct vrb_ud_conn *ud;
-	struct vrb_ud_rc *next;	     /* in all->rcs.by_qp */
-	TAILQ_ENTRY(vrb_ud_rc) turn; /* in all->rcs.turns */
-	uint32_t number, psn;	     /* our queue pair's number and first PSN */
-	bool announced;		     /* the peer was told both */
-	bool connected;		     /* it is in RTS */
-	bool used;		     /* whatever is posted goes through it */
-	uint32_t waits;		     /* work requests by datagrams since it is connected */
-	/* How it is given back; see ud_back.c. */
-	enum vrb_ud_rc_state {
-		VRB_UD_RC_KEPT,
-		VRB_UD_RC_DRAINING, /* what was posted to it is not complete */
-		VRB_UD_RC_DRAINED,  /* the peer is to be told */
-		VRB_UD_RC_LEFT,	    /* the peer was told */
-	} state;
-	bool asks, asked; /* the peer is to be asked for it, or was */
-	bool refuses;	  /* the peer has asked and is to be told that it is used */
-	bool peer_left;
-	uint32_t sent, taken;	   /* messages posted to it, and taken from it */
-	uint64_t bound;		   /* for VRB_UD_BACK_ASK */
-	uint64_t kept_until;	   /* in us: until then it is not asked for */
-	enum ibv_wc_status failed; /* why what was posted to it cannot be completed */
-	uint64_t late;		   /* in us: when messages count as missing, or 0 */
-	/* Once it is given back: */
-	SLIST_ENTRY(vrb_ud_rc) old;
-	struct vrb_rdm_deferred deferred;
-	struct vrb_owner owner;
-	uint32_t was_of; /* its connection's number */
-	uint64_t linger; /* in us: when the device is not waited for any more */
-	bool let_go;	 /* the device holds no receive for it; atomic */
-	bool returned;	 /* the device has returned one */
-};
-
 SLIST_HEAD(vrb_ud_rcs, vrb_ud_rc);
 
 /* A connection that sleeps keeps this besides; see ud_sleep.c. */
@@ -185,6 +150,16 @@ struct vrb_ud_way {
 	uint32_t qpn, qkey;
 };
 
+/* Lists of connections that the next poll looks at. */
+enum vrb_ud_list {
+	VRB_UD_BUSY,	/* timers run, or something waits to be sent */
+	VRB_UD_DONE,	/* the oldest work request has completed */
+	VRB_UD_FAILING, /* work requests fail */
+	VRB_UD_STALLED, /* packets wait for a buffer */
+	VRB_UD_PROMPT,	/* messages arrived that may have to be acknowledged at once */
+	VRB_UD_LISTS
+};
+
 /* While the connection sleeps, it ends before qp, and `rest` follows instead. */
 struct vrb_ud_conn {
 	struct vrb_rc_conn *conn;
@@ -201,12 +176,12 @@ struct vrb_ud_conn {
 	};
 	int end_err; /* what `ended` is called with once nothing is stalled; 0: it has not ended */
 	bool asleep;
-	bool used;   /* a packet has arrived */
-	bool heard;  /* what the peer says about itself is known */
-	bool over;   /* the peer has ended the connection, or was told that it has ended */
-	bool broken; /* what is posted fails */
-	bool told;   /* `ended` was called */
-	bool is_stalled;
+	bool used;	/* a packet has arrived */
+	bool heard;	/* what the peer says about itself is known */
+	bool over;	/* the peer has ended the connection, or was told that it has ended */
+	bool broken;	/* what is posted fails */
+	bool told;	/* `ended` was called */
+	uint8_t listed; /* bits of enum vrb_ud_list: the lists that it is in */
 	bool rc_met;	/* the peer's VRB_UD_QP has arrived */
 	bool rc_closed; /* the connection gets no reliable queue pair */
 	bool direct;	/* the device of each end reads the other's memory */
@@ -221,7 +196,6 @@ struct vrb_ud_conn {
 	uint64_t ready_at, ready_wait;
 	bool is_refused; /* the packet with the number `refused` was not carried out */
 	uint32_t refused;
-	bool is_busy, is_done, is_failing, is_prompt;
 	bool settles;		   /* its silent work requests are to be reported */
 	bool rc_due;		   /* VRB_UD_QP is to be sent */
 	enum ibv_wc_status status; /* of the first failure */
@@ -245,7 +219,7 @@ struct vrb_ud_conn {
 	struct vrb_rdm_rx *part;	  /* a message of which a part has arrived */
 	uint32_t part_len;
 	bool is_apart; /* the part is not in a receive buffer, but in memory of its own */
-	TAILQ_ENTRY(vrb_ud_conn) busy, done, failing, stalling, prompt, awake;
+	TAILQ_ENTRY(vrb_ud_conn) entry[VRB_UD_LISTS], awake;
 	uint32_t seen_order, seen_in; /* what had been sent and had arrived at the last look */
 	/*
 	 * Packets before `ordered` must be handled by the peer before a queue pair, or a read by
@@ -321,11 +295,7 @@ struct vrb_ud {
 
 	struct ofi_index by_end; /* numbers of connections by the peer's end; see ud_words.c */
 
-	struct vrb_ud_conns busy;    /* timers run, or something waits to be sent */
-	struct vrb_ud_conns done;    /* the oldest work request has completed */
-	struct vrb_ud_conns failing; /* work requests fail */
-	struct vrb_ud_conns stalled;
-	struct vrb_ud_conns prompt; /* messages arrived that may have to be acknowledged at once */
+	struct vrb_ud_conns lists[VRB_UD_LISTS];
 	/* Connections that do not sleep, and their objects that are free; see ud_sleep.c. */
 	struct vrb_ud_conns awake, spare;
 	uint32_t awake_count, spare_count;
@@ -377,14 +347,37 @@ static inline struct vrb_ud_conn *vrb_ud_of_qp(struct ibv_qp *qp)
 	return (struct vrb_ud_conn *)(void *)((char *)qp - offsetof(struct vrb_ud_conn, qp));
 }
 
+static inline bool vrb_ud_any(const struct vrb_ud *all, enum vrb_ud_list list)
+{
+	return !TAILQ_EMPTY(&all->lists[list]);
+}
+
+static inline bool vrb_ud_is_listed(const struct vrb_ud_conn *ud, enum vrb_ud_list list)
+{
+	return ud->listed & 1u << list;
+}
+
+/* Appends the connection to the list unless it is there. */
+static inline void vrb_ud_list(struct vrb_ud_conn *ud, enum vrb_ud_list list)
+{
+	if (!vrb_ud_is_listed(ud, list))
+		TAILQ_INSERT_TAIL(&vrb_ud_of(ud)->lists[list], ud, entry[list]);
+	ud->listed |= (uint8_t)(1u << list);
+}
+
+/* Removes the connection from the list if it is there. */
+static inline void vrb_ud_unlist(struct vrb_ud_conn *ud, enum vrb_ud_list list)
+{
+	if (vrb_ud_is_listed(ud, list))
+		TAILQ_REMOVE(&vrb_ud_of(ud)->lists[list], ud, entry[list]);
+	ud->listed &= (uint8_t) ~(1u << list);
+}
+
 /* Has the next poll send what waits to be sent. */
 static inline void vrb_ud_send_soon(struct vrb_ud_conn *ud)
 {
-	struct vrb_ud *all = vrb_ud_of(ud);
-
-	if (!ud->is_busy)
-		TAILQ_INSERT_TAIL(&all->busy, ud, busy);
-	ud->is_busy = all->short_of_room = true;
+	vrb_ud_list(ud, VRB_UD_BUSY);
+	vrb_ud_of(ud)->short_of_room = true;
 }
 
 static inline uint32_t vrb_ud_least(uint32_t a, uint32_t b)

@@ -66,15 +66,14 @@ static int report_done(struct vrb_ud *all, int count, struct ibv_wc *wc)
 	struct vrb_ud_wr *wr;
 	int n = 0;
 
-	while (n < count && (ud = TAILQ_FIRST(&all->done))) {
+	while (n < count && (ud = TAILQ_FIRST(&all->lists[VRB_UD_DONE]))) {
 		while (n < count && (wr = STAILQ_FIRST(&ud->wrs)) && wr->done && !ud->broken)
 			n += report_wr(ud, IBV_WC_SUCCESS, wc + n);
 		if (n == count)
 			break;
 		if (ofi_unlikely(ud->settles))
 			n += report_settled(ud, wc + n);
-		TAILQ_REMOVE(&all->done, ud, done);
-		ud->is_done = false;
+		vrb_ud_unlist(ud, VRB_UD_DONE);
 	}
 	return n;
 }
@@ -113,13 +112,12 @@ static int report_failed(struct vrb_ud *all, int count, struct ibv_wc *wc)
 	struct vrb_ud_conn *ud;
 	int n = 0;
 
-	while (n < count && (ud = TAILQ_FIRST(&all->failing))) {
+	while (n < count && (ud = TAILQ_FIRST(&all->lists[VRB_UD_FAILING]))) {
 		while (n < count && has_failed(ud))
 			n += report_wr(ud, failure(ud), wc + n);
 		if (has_failed(ud))
 			break;
-		TAILQ_REMOVE(&all->failing, ud, failing);
-		ud->is_failing = false;
+		vrb_ud_unlist(ud, VRB_UD_FAILING);
 	}
 	return n;
 }
@@ -145,9 +143,8 @@ static void ack_messages(struct vrb_ud *all)
 {
 	struct vrb_ud_conn *ud;
 
-	while ((ud = TAILQ_FIRST(&all->prompt))) {
-		TAILQ_REMOVE(&all->prompt, ud, prompt);
-		ud->is_prompt = false;
+	while ((ud = TAILQ_FIRST(&all->lists[VRB_UD_PROMPT]))) {
+		vrb_ud_unlist(ud, VRB_UD_PROMPT);
 		if (!ud->over && ud->ack.owes != OFI_RDM_ACK_NEVER)
 			vrb_ud_send_ack(ud);
 	}
@@ -169,12 +166,12 @@ static void run_timers(struct vrb_ud *all)
 	struct vrb_ud_conns busy = TAILQ_HEAD_INITIALIZER(busy);
 	struct vrb_ud_conn *ud;
 
-	TAILQ_CONCAT(&busy, &all->busy, busy);
+	TAILQ_CONCAT(&busy, &all->lists[VRB_UD_BUSY], entry[VRB_UD_BUSY]);
 	all->next = OFI_RDM_ACK_NEVER;
 	all->short_of_room = false;
 	while ((ud = TAILQ_FIRST(&busy))) {
-		TAILQ_REMOVE(&busy, ud, busy);
-		ud->is_busy = false;
+		TAILQ_REMOVE(&busy, ud, entry[VRB_UD_BUSY]);
+		ud->listed &= (uint8_t) ~(1u << VRB_UD_BUSY);
 		if (ofi_unlikely(ud->rc && ud->rc->failed))
 			fail_last(ud);
 		if (ud->over || !vrb_ud_resend(ud))
@@ -203,7 +200,7 @@ static int poll_device(struct vrb_ud *all, int count, struct ibv_wc *out, int *d
 	struct ibv_wc wc[VRB_UD_BATCH];
 	int i, n = ibv_poll_cq(vrb_rc(all->ep)->cq, most, wc);
 
-	if (n > 0 || !TAILQ_EMPTY(&all->busy) || ++all->idle == IDLE) {
+	if (n > 0 || vrb_ud_any(all, VRB_UD_BUSY) || ++all->idle == IDLE) {
 		all->idle = 0;
 		if (!all->behind || all->behind >= all->rq_depth / 4)
 			all->polled = all->last;
@@ -244,9 +241,9 @@ int vrb_ud_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 		if (n == count)
 			return n;
 		some = poll_device(all, count, wc, &n);
-		if (!TAILQ_EMPTY(&all->stalled))
+		if (vrb_ud_any(all, VRB_UD_STALLED))
 			vrb_ud_unstall(all);
-		if (!TAILQ_EMPTY(&all->busy) && (is_late(all) || all->short_of_room))
+		if (vrb_ud_any(all, VRB_UD_BUSY) && (is_late(all) || all->short_of_room))
 			run_timers(all);
 		vrb_ud_repost(all);
 		n += report(all, count - n, wc + n);
@@ -261,7 +258,7 @@ void vrb_ud_arm(struct ofi_rdm_ep *ep)
 
 	if (!all)
 		return;
-	TAILQ_FOREACH (ud, &all->busy, busy)
+	TAILQ_FOREACH (ud, &all->lists[VRB_UD_BUSY], entry[VRB_UD_BUSY])
 		if (ud->ack.owes != OFI_RDM_ACK_NEVER)
 			ack_late(ud);
 }
@@ -277,7 +274,7 @@ uint64_t vrb_ud_due(const struct ofi_rdm_ep *ep)
 	ms = all->fresh ? VRB_UD_FRESH_MS : TICK_MS;
 	now = vrb_ud_clock();
 	left = all->next > now ? (all->next - now) / 1000 + 1 : 1;
-	if (!TAILQ_EMPTY(&all->busy) && left < ms)
+	if (vrb_ud_any(all, VRB_UD_BUSY) && left < ms)
 		ms = left;
 	/* Frequent events must not postpone the timer. */
 	if (all->wake > now && all->wake - now < ms * 1000)

@@ -5,6 +5,42 @@
 
 #include "ud_int.h"
 
+/* The reliable queue pair of a connection that carries much. */
+struct vrb_ud_rc {
+	struct ibv_qp *qp; /* NULL: it is destroyed */
+	struct vrb_ud_conn *ud;
+	struct vrb_ud_rc *next;	     /* in all->rcs.by_qp */
+	TAILQ_ENTRY(vrb_ud_rc) turn; /* in all->rcs.turns */
+	uint32_t number, psn;	     /* our queue pair's number and first PSN */
+	bool announced;		     /* the peer was told both */
+	bool connected;		     /* it is in RTS */
+	bool used;		     /* whatever is posted goes through it */
+	uint32_t waits;		     /* work requests by datagrams since it is connected */
+	/* How it is given back; see ud_back.c. */
+	enum vrb_ud_rc_state {
+		VRB_UD_RC_KEPT,
+		VRB_UD_RC_DRAINING, /* what was posted to it is not complete */
+		VRB_UD_RC_DRAINED,  /* the peer is to be told */
+		VRB_UD_RC_LEFT,	    /* the peer was told */
+	} state;
+	bool asks, asked; /* the peer is to be asked for it, or was */
+	bool refuses;	  /* the peer has asked and is to be told that it is used */
+	bool peer_left;
+	uint32_t sent, taken;	   /* messages posted to it, and taken from it */
+	uint64_t bound;		   /* for VRB_UD_BACK_ASK */
+	uint64_t kept_until;	   /* in us: until then it is not asked for */
+	enum ibv_wc_status failed; /* why what was posted to it cannot be completed */
+	uint64_t late;		   /* in us: when messages count as missing, or 0 */
+	/* Once it is given back: */
+	SLIST_ENTRY(vrb_ud_rc) old;
+	struct vrb_rdm_deferred deferred;
+	struct vrb_owner owner;
+	uint32_t was_of; /* its connection's number */
+	uint64_t linger; /* in us: when the device is not waited for any more */
+	bool let_go;	 /* the device holds no receive for it; atomic */
+	bool returned;	 /* the device has returned one */
+};
+
 /* Reliable queue pairs (ud_rc.c). */
 void vrb_ud_rc_init(struct vrb_ud *all);
 void vrb_ud_rc_fini(struct vrb_ud *all);

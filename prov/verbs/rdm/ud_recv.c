@@ -31,7 +31,7 @@ void vrb_ud_tell(struct vrb_ud_conn *ud, int err)
 	if (ud->told)
 		return;
 	ud->end_err = err;
-	if (ud->is_stalled && !ud->reason)
+	if (vrb_ud_is_listed(ud, VRB_UD_STALLED) && !ud->reason)
 		return;
 	ud->told = true;
 	vrb_ud_of(ud)->calls->ended(ud->conn, err);
@@ -79,7 +79,7 @@ struct vrb_rdm_rx *vrb_ud_recv_take(struct ofi_rdm_ep *ep, size_t len)
 	const struct vrb_ud *all = vrb_rc(ep)->ud;
 
 	/* Messages that wait for a buffer came first. */
-	if (!TAILQ_EMPTY(&all->stalled) || all->recv_tail == all->recv_head ||
+	if (vrb_ud_any(all, VRB_UD_STALLED) || all->recv_tail == all->recv_head ||
 	    len > all->recvs[all->recv_tail & all->message_mask]->sge.length)
 		return NULL;
 	return take_recv(vrb_rc(ep)->ud);
@@ -107,21 +107,13 @@ static bool must_wait(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet
 	       vrb_ud_of(ud)->recv_tail == vrb_ud_of(ud)->recv_head;
 }
 
-static void ack_now(struct vrb_ud_conn *ud)
-{
-	if (ud->is_prompt)
-		return;
-	ud->is_prompt = true;
-	TAILQ_INSERT_TAIL(&vrb_ud_of(ud)->prompt, ud, prompt);
-}
-
 static void ack_soon(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
 
 	ud->met = all->now;
 	if (ud->chats < ud->chats_needed && all->now - ud->acked >= VRB_UD_PROMPT_US)
-		ack_now(ud);
+		vrb_ud_list(ud, VRB_UD_PROMPT);
 }
 
 static void begin_message(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
@@ -193,7 +185,7 @@ static void take_write(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packe
 			       true, (void *)(uintptr_t)packet->payload))
 		refuse_access(ud, packet);
 	else if (packet->last)
-		ack_now(ud);
+		vrb_ud_list(ud, VRB_UD_PROMPT);
 }
 
 static void take_read(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
@@ -288,11 +280,9 @@ static void deliver(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
 
-	if (!ud->reason && (ud->is_stalled || must_wait(ud, &rx->packet))) {
+	if (!ud->reason && (vrb_ud_is_listed(ud, VRB_UD_STALLED) || must_wait(ud, &rx->packet))) {
 		STAILQ_INSERT_TAIL(&ud->stalled, rx, stalled);
-		if (!ud->is_stalled)
-			TAILQ_INSERT_TAIL(&all->stalled, ud, stalling);
-		ud->is_stalled = true;
+		vrb_ud_list(ud, VRB_UD_STALLED);
 		return;
 	}
 	handle(ud, &rx->packet);
@@ -310,8 +300,7 @@ static void unstall(struct vrb_ud_conn *ud)
 	}
 	if (rx)
 		return;
-	ud->is_stalled = false;
-	TAILQ_REMOVE(&vrb_ud_of(ud)->stalled, ud, stalling);
+	vrb_ud_unlist(ud, VRB_UD_STALLED);
 	if (ud->end_err)
 		vrb_ud_tell(ud, ud->end_err);
 	if (!ud->over)
@@ -324,8 +313,8 @@ void vrb_ud_unstall(struct vrb_ud *all)
 {
 	struct vrb_ud_conn *ud, *next;
 
-	for (ud = TAILQ_FIRST(&all->stalled); ud; ud = next) {
-		next = TAILQ_NEXT(ud, stalling);
+	for (ud = TAILQ_FIRST(&all->lists[VRB_UD_STALLED]); ud; ud = next) {
+		next = TAILQ_NEXT(ud, entry[VRB_UD_STALLED]);
 		unstall(ud);
 	}
 }
@@ -344,9 +333,7 @@ void vrb_ud_drop_received(struct vrb_ud_conn *ud)
 		STAILQ_REMOVE_HEAD(&ud->stalled, stalled);
 		rx_put(all, rx);
 	}
-	if (ud->is_stalled)
-		TAILQ_REMOVE(&all->stalled, ud, stalling);
-	ud->is_stalled = false;
+	vrb_ud_unlist(ud, VRB_UD_STALLED);
 	if (ud->part && ud->is_apart)
 		free(ud->part);
 	else if (ud->part)
@@ -382,7 +369,7 @@ static bool take_numbered(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
 	enum ofi_rdm_seq_verdict verdict;
 	struct ofi_rdm_seq_node *node;
 
-	if (ud->is_stalled || is_crowded(ud, packet) ||
+	if (vrb_ud_is_listed(ud, VRB_UD_STALLED) || is_crowded(ud, packet) ||
 	    (packet->number == ud->in.next && must_wait(ud, packet)))
 		return false;
 	verdict = ofi_rdm_seq_arrive(&ud->in, 1, packet->number, &rx->node);

@@ -346,9 +346,7 @@ void vrb_ud_watch(struct vrb_ud_conn *ud)
 		next = ud->ready_at;
 	if (next == OFI_RDM_ACK_NEVER && !has_work(ud))
 		return;
-	if (!ud->is_busy)
-		TAILQ_INSERT_TAIL(&all->busy, ud, busy);
-	ud->is_busy = true;
+	vrb_ud_list(ud, VRB_UD_BUSY);
 	if (next < all->next)
 		all->next = next;
 	/* The endpoint's timer polls soon if nobody else does. */

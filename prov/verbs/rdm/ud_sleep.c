@@ -174,15 +174,15 @@ struct vrb_ud_conn *vrb_ud_wake(struct vrb_ud_conn *ud)
 /* Returns true if whatever was posted has been sent and acknowledged. */
 static bool is_quiet(const struct vrb_ud_conn *ud)
 {
-	return STAILQ_EMPTY(&ud->wrs) && STAILQ_EMPTY(&ud->jobs) && !ud->ack.first &&
-	       !ud->is_done && !ud->is_failing && !ud->rc_due && TAILQ_EMPTY(&ud->not_ready);
+	return STAILQ_EMPTY(&ud->wrs) && STAILQ_EMPTY(&ud->jobs) && !ud->ack.first && !ud->rc_due &&
+	       TAILQ_EMPTY(&ud->not_ready);
 }
 
 /* Returns true if nothing that has arrived waits for anything. */
 static bool is_settled(const struct vrb_ud_conn *ud)
 {
-	return !ud->in.first && !ud->part && !ud->is_stalled && !ud->is_prompt &&
-	       ud->ack.owes == OFI_RDM_ACK_NEVER && !ud->letter;
+	return !ud->in.first && !ud->part && ud->ack.owes == OFI_RDM_ACK_NEVER && !ud->letter &&
+	       !(ud->listed & ~(1u << VRB_UD_BUSY));
 }
 
 static bool may_sleep(const struct vrb_ud_conn *ud)
@@ -190,13 +190,6 @@ static bool may_sleep(const struct vrb_ud_conn *ud)
 	return ud->conn->state == VRB_RC_CONN_UP && !ud->conn->shm && ud->path && ud->used &&
 	       ud->heard && !ud->over && !ud->broken && !ud->rc && (!ud->rc_met || ud->rc_closed) &&
 	       !ud->is_refused && is_quiet(ud) && is_settled(ud) && vrb_ud_is_handled(ud);
-}
-
-/* Has silent work requests reported, because no later one follows that would do it. */
-static void settle(struct vrb_ud *all, struct vrb_ud_conn *ud)
-{
-	ud->settles = ud->is_done = true;
-	TAILQ_INSERT_TAIL(&all->done, ud, done);
 }
 
 static struct vrb_ud_rest rest_now(const struct vrb_ud_conn *ud)
@@ -229,6 +222,7 @@ static bool sleep_now(struct vrb_ud *all, struct vrb_ud_conn *ud)
 
 	if (!asleep)
 		return false;
+	vrb_ud_unlist(ud, VRB_UD_BUSY);
 	ud->asleep = true;
 	ud->path = NULL;
 	memcpy(asleep, ud, common);
@@ -237,8 +231,6 @@ static bool sleep_now(struct vrb_ud *all, struct vrb_ud_conn *ud)
 	conn->qp = conn->sq = &all->sleeper;
 	conn->slots = &conn->last;
 	conn->mask = 0;
-	if (ud->is_busy)
-		TAILQ_REMOVE(&all->busy, ud, busy);
 	awake_put(all, ud);
 	return true;
 }
@@ -260,7 +252,9 @@ static bool look_at(struct vrb_ud *all, struct vrb_ud_conn *ud)
 		return false;
 	if (vrb_rc_conn_idle(ud->conn))
 		return sleep_now(all, ud);
-	settle(all, ud);
+	/* No later work request follows that would report the silent ones. */
+	ud->settles = true;
+	vrb_ud_list(ud, VRB_UD_DONE);
 	return false;
 }
 
