@@ -321,22 +321,22 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 
 /* The owner of connections. */
 
-static void conn_ended(struct vrb_rc_conn *rc, int err)
+static void conn_news(struct vrb_rc_conn *rc)
 {
 	struct ud_conn *conn = (struct ud_conn *)rc;
+	bool silent = rc->news.silent;
 
-	conn->endings++;
-	conn->err = err;
-}
-
-static void conn_silent(struct vrb_rc_conn *rc)
-{
-	struct ud_conn *conn = (struct ud_conn *)rc;
-
-	conn->silences++;
-	if (net.params.silent)
+	conn->meetings += rc->news.met;
+	conn->silences += silent;
+	if (rc->news.err) {
+		conn->endings++;
+		conn->err = rc->news.err;
+	}
+	rc->news.met = rc->news.silent = false;
+	rc->news.err = 0;
+	if (silent && net.params.silent)
 		net.params.silent(conn);
-	else
+	else if (silent)
 		vrb_ud_conn_heard(rc);
 }
 
@@ -370,28 +370,16 @@ static void destroy_old(struct ofi_rdm_ep *ep)
 	vrb_ud_old_due(ep, net.now);
 }
 
-static bool ep_asked(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)
+static bool ep_letter(struct ofi_rdm_ep *ep, struct vrb_rc_conn *conn,
+		      const struct rdma_cm_event *event)
 {
-	return net.params.asked(ep, event);
-}
-
-static void conn_met(struct vrb_rc_conn *conn)
-{
-	((struct ud_conn *)conn)->meetings++;
-}
-
-static bool conn_answered(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
-{
-	return net.params.answered(conn, event);
+	return conn ? net.params.answered(conn, event) : net.params.asked(ep, event);
 }
 
 static const struct vrb_ud_calls calls = {
-	.asked = ep_asked,
-	.answered = conn_answered,
-	.met = conn_met,
-	.ended = conn_ended,
-	.silent = conn_silent,
+	.news = conn_news,
 	.lost = ep_lost,
+	.letter = ep_letter,
 	.wake = ep_wake,
 };
 

@@ -34,41 +34,18 @@ static void ud_news(struct vrb_rc_conn *conn)
 	vrb_rdm_conn_hand(conn->ep, &conn->news.task);
 }
 
-static void ud_ended(struct vrb_rc_conn *conn, int err)
+static bool ud_letter(struct ofi_rdm_ep *ep, struct vrb_rc_conn *conn,
+		      const struct rdma_cm_event *event)
 {
-	conn->news.err = err;
-	ud_news(conn);
-}
-
-static void ud_silent(struct vrb_rc_conn *conn)
-{
-	conn->news.silent = true;
-	ud_news(conn);
-}
-
-static void ud_met(struct vrb_rc_conn *conn)
-{
-	conn->news.met = true;
-	ud_news(conn);
-}
-
-static bool ud_asked(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)
-{
+	if (conn)
+		return vrb_rdm_conn_event_later(ep, vrb_rdm_conn_take_event, &conn->owner, event);
 	return vrb_rdm_conn_event_later(ep, vrb_rdm_conn_take_request,
 					&vrb_rc(ep)->conns.listener.owner, event);
 }
 
-static bool ud_answered(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
-{
-	return vrb_rdm_conn_event_later(conn->ep, vrb_rdm_conn_take_event, &conn->owner, event);
-}
-
 const struct vrb_ud_calls vrb_rdm_ud_calls = {
-	.asked = ud_asked,
-	.answered = ud_answered,
-	.ended = ud_ended,
-	.silent = ud_silent,
-	.met = ud_met,
+	.news = ud_news,
 	.lost = vrb_rdm_conn_lost,
+	.letter = ud_letter,
 	.wake = vrb_rdm_conn_wake,
 };

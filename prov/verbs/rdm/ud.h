@@ -42,21 +42,17 @@ struct vrb_ud_first {
 
 /* The connections do this for these files. The endpoint's lock is held unless noted. */
 struct vrb_ud_calls {
-	/* The peer has ended the connection, or was given up: err is FI_E*. */
-	void (*ended)(struct vrb_rc_conn *conn, int err);
-	/* The peer does not acknowledge what was sent. */
-	void (*silent)(struct vrb_rc_conn *conn);
+	/* Something has happened to the connection: conn->news says what. */
+	void (*news)(struct vrb_rc_conn *conn);
 	/* The queue pair has failed; called without the endpoint's lock. err is FI_E*. */
 	void (*lost)(struct ofi_rdm_ep *ep, int err);
 	/*
-	 * A request has arrived, or the answer to one. The event is like that of the connection
-	 * manager, but without an id: vrb_ud_sender() returns where it came from. Returns false if
-	 * there is no memory; what arrived is then sent again.
+	 * A request has arrived, with conn NULL, or the answer to one. The event is like that of
+	 * the connection manager, but without an id: vrb_ud_sender() returns where it came from.
+	 * Returns false if there is no memory; what arrived is then sent again.
 	 */
-	bool (*asked)(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event);
-	bool (*answered)(struct vrb_rc_conn *conn, const struct rdma_cm_event *event);
-	/* The first packet of the peer is here, and is not a message. */
-	void (*met)(struct vrb_rc_conn *conn);
+	bool (*letter)(struct ofi_rdm_ep *ep, struct vrb_rc_conn *conn,
+		       const struct rdma_cm_event *event);
 	/* The endpoint must be polled within that time in ms. */
 	void (*wake)(struct ofi_rdm_ep *ep, uint64_t ms);
 };

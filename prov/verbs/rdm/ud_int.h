@@ -174,13 +174,13 @@ struct vrb_ud_conn {
 			uint32_t qpn; /* the peer's queue pair */
 		};
 	};
-	int end_err; /* what `ended` is called with once nothing is stalled; 0: it has not ended */
+	int end_err; /* FI_E*: the end, which is told once nothing is stalled; 0: it has not ended */
 	bool asleep;
 	bool used;	/* a packet has arrived */
 	bool heard;	/* what the peer says about itself is known */
 	bool over;	/* the peer has ended the connection, or was told that it has ended */
 	bool broken;	/* what is posted fails */
-	bool told;	/* `ended` was called */
+	bool told;	/* the owner was told that it has ended */
 	uint8_t listed; /* bits of enum vrb_ud_list: the lists that it is in */
 	bool rc_met;	/* the peer's VRB_UD_QP has arrived */
 	bool rc_closed; /* the connection gets no reliable queue pair */

@@ -349,7 +349,7 @@ static void take_ask(struct vrb_ud *all, const struct ibv_wc *wc, const struct v
 	event = event_new(RDMA_CM_EVENT_CONNECT_REQUEST, wc, packet, GID);
 	event.param.ud.ah_attr = way_to(all, packet->payload);
 	event.status = (int)packet->asked;
-	all->requests += all->calls->asked(all->ep, &event);
+	all->requests += all->calls->letter(all->ep, NULL, &event);
 }
 
 /* Returns the connection with that number if it waits for an answer. */
@@ -365,7 +365,7 @@ static void end_ask(struct vrb_ud *all, struct vrb_ud_conn *ud, struct rdma_cm_e
 {
 	event->param.ud.ah_attr = ud->path->attr;
 	/* Without memory for the event, the request is sent again, and answered again. */
-	if (!all->calls->answered(ud->conn, event))
+	if (!all->calls->letter(all->ep, ud->conn, event))
 		return;
 	free(ud->letter);
 	ud->letter = NULL;

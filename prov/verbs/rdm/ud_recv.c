@@ -34,7 +34,8 @@ void vrb_ud_tell(struct vrb_ud_conn *ud, int err)
 	if (vrb_ud_is_listed(ud, VRB_UD_STALLED) && !ud->reason)
 		return;
 	ud->told = true;
-	vrb_ud_of(ud)->calls->ended(ud->conn, err);
+	ud->conn->news.err = err;
+	vrb_ud_of(ud)->calls->news(ud->conn);
 }
 
 /* Ends the connection, and tells the peer why. */
@@ -458,8 +459,10 @@ static void take_first(struct vrb_ud_conn *ud, enum vrb_ud_kind kind)
 	vrb_ud_of(ud)->fresh--;
 	ud->used = true;
 	vrb_ud_letter_free(ud);
-	if (kind != VRB_UD_SEND && kind != VRB_UD_END)
-		vrb_ud_of(ud)->calls->met(ud->conn);
+	if (kind == VRB_UD_SEND || kind == VRB_UD_END)
+		return;
+	ud->conn->news.met = true;
+	vrb_ud_of(ud)->calls->news(ud->conn);
 }
 
 /* Returns true if the packet stays. */

@@ -384,7 +384,8 @@ static void timed_out(struct vrb_ud_conn *ud)
 	if (all->now - ud->ack.last_arrival < VRB_UD_SILENT_US || all->now < ud->ask)
 		return;
 	ud->ask = all->now + VRB_UD_ASK_US;
-	all->calls->silent(ud->conn);
+	ud->conn->news.silent = true;
+	all->calls->news(ud->conn);
 }
 
 bool vrb_ud_resend(struct vrb_ud_conn *ud)
