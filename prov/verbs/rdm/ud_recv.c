@@ -230,24 +230,10 @@ static void take_data(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet
 	vrb_ud_wr_done(ud, wr);
 }
 
-static void take_qp(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
-{
-	int ret = vrb_ud_rc_met(ud, packet);
-
-	if (ret == -FI_EPROTO)
-		vrb_ud_break(ud, VRB_UD_BROKEN);
-	else if (ret)
-		vrb_ud_tell(ud, -ret);
-}
-
-static void take_back(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
-{
-	if (vrb_ud_back_met(ud, packet))
-		vrb_ud_break(ud, VRB_UD_BROKEN);
-}
-
 static void handle(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 {
+	int ret = 0;
+
 	if (ud->reason)
 		return;
 	if (vrb_ud_of(ud)->rcs.wanted)
@@ -266,14 +252,18 @@ static void handle(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 		take_data(ud, packet);
 		break;
 	case VRB_UD_QP:
-		take_qp(ud, packet);
+		ret = vrb_ud_rc_met(ud, packet);
 		break;
 	case VRB_UD_BACK:
-		take_back(ud, packet);
+		ret = vrb_ud_back_met(ud, packet);
 		break;
 	default:
 		break;
 	}
+	if (ret == -FI_EPROTO)
+		vrb_ud_break(ud, VRB_UD_BROKEN);
+	else if (ofi_unlikely(ret))
+		vrb_ud_tell(ud, -ret);
 }
 
 /* Handles a packet whose turn has come, or lets it wait for a buffer with those behind it. */
