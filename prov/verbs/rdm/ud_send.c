@@ -235,23 +235,26 @@ static bool send_job(struct vrb_ud_conn *ud)
 	return true;
 }
 
-/* Sends VRB_UD_QP or VRB_UD_BACK, whichever is due. */
-static bool send_qp(struct vrb_ud_conn *ud)
+/*
+ * Sends VRB_UD_QP, VRB_UD_BACK, or VRB_UD_NOTHING, which the peer acknowledges once it has handled
+ * the packets before it.
+ */
+static bool send_empty(struct vrb_ud_conn *ud, enum vrb_ud_kind kind)
 {
-	bool back = !ud->rc_due;
-	struct vrb_ud_packet packet = packet_to(ud, back ? VRB_UD_BACK : VRB_UD_QP);
+	struct vrb_ud_packet packet = packet_to(ud, kind);
 	struct vrb_ud_tx *tx = vrb_ud_tx_new(vrb_ud_of(ud));
 
 	if (!tx)
 		return false;
-	if (back)
+	if (kind == VRB_UD_BACK)
 		vrb_ud_back_describe(ud, &packet);
-	else
+	else if (kind == VRB_UD_QP)
 		vrb_ud_rc_describe(ud, &packet);
 	tx->len = (uint32_t)vrb_ud_build(tx->bytes, &packet);
 	launch(ud, tx);
-	ud->ordered = ud->ack.out.next;
-	if (back)
+	if (kind != VRB_UD_NOTHING)
+		ud->ordered = ud->ack.out.next;
+	if (kind == VRB_UD_BACK)
 		vrb_ud_back_sent(ud);
 	return true;
 }
@@ -271,19 +274,6 @@ static bool must_chase(const struct vrb_ud_conn *ud)
 		return false;
 	return ofi_unlikely(ud->unhandled) ||
 	       (ofi_unlikely(ud->turn && ud->turn->direct) && !vrb_ud_is_handled(ud));
-}
-
-/* Sends an empty packet, which the peer acknowledges once it has handled those before it. */
-static bool chase(struct vrb_ud_conn *ud)
-{
-	struct vrb_ud_packet packet = packet_to(ud, VRB_UD_NOTHING);
-	struct vrb_ud_tx *tx = vrb_ud_tx_new(vrb_ud_of(ud));
-
-	if (!tx)
-		return false;
-	tx->len = (uint32_t)vrb_ud_build(tx->bytes, &packet);
-	launch(ud, tx);
-	return true;
 }
 
 static bool has_work(const struct vrb_ud_conn *ud)
@@ -320,9 +310,10 @@ void vrb_ud_pump(struct vrb_ud_conn *ud)
 	bool some = true;
 
 	while (some && has_work(ud) && may_send(ud)) {
-		some = is_qp_due(ud) ? send_qp(ud) : send_job(ud);
+		some = is_qp_due(ud) ? send_empty(ud, ud->rc_due ? VRB_UD_QP : VRB_UD_BACK)
+				     : send_job(ud);
 		some |= may_send(ud) && send_wr(ud);
-		some |= may_send(ud) && must_chase(ud) && chase(ud);
+		some |= may_send(ud) && must_chase(ud) && send_empty(ud, VRB_UD_NOTHING);
 	}
 	if (has_work(ud) && vrb_ud_sq_room(vrb_ud_of(ud)) <= VRB_UD_RESERVE)
 		vrb_ud_of(ud)->short_of_room = true;
