@@ -44,12 +44,12 @@ static void test_shared(void **state)
 	void *tree = NULL;
 
 	(void)state;
-	assert_null(vrb_ah_find(&tree, &attr));
+	assert_null(vrb_ah_to(&tree, &attr.grh.dgid));
 	first = vrb_ah_get(&tree, &pd, &attr);
 	assert_non_null(first);
 	assert_ptr_equal(first->ah->pd, &pd);
 	assert_int_equal(first->attr.dlid, 2);
-	assert_ptr_equal(vrb_ah_find(&tree, &attr), first);
+	assert_ptr_equal(vrb_ah_to(&tree, &attr.grh.dgid), first);
 	attr.grh.flow_label = 1;
 	second = vrb_ah_get(&tree, &pd, &attr);
 	assert_ptr_equal(second, first);

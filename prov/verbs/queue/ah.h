@@ -12,9 +12,10 @@ struct vrb_ah {
 	struct ibv_ah *ah;
 };
 
-/* Returns NULL if the tree has none for `attr`. The caller holds the lock that guards the tree. */
-const struct vrb_ah *vrb_ah_find(void *const *tree, const struct ibv_ah_attr *attr);
-/* Returns any handle whose destination is the GID; NULL if there is none. */
+/*
+ * Returns any handle whose destination is the GID; NULL if there is none. The caller holds the lock
+ * that guards the tree.
+ */
 const struct vrb_ah *vrb_ah_to(void *const *tree, const union ibv_gid *gid);
 /*
  * Returns the tree's handle for `attr`, which is created at first use; NULL with errno set (FI_E*)

@@ -583,7 +583,5 @@ void vrb_ud_repost(struct vrb_ud *all);
 const struct vrb_ah *vrb_ud_path_get(struct vrb_ud *all, const struct ibv_ah_attr *attr);
 /* Returns one of the endpoint's paths to that GID, NULL if the domain has needed none yet. */
 const struct vrb_ah *vrb_ud_path_to(struct vrb_ud *all, const uint8_t *gid);
-/* Returns NULL if no connection has needed that path. */
-const struct vrb_ah *vrb_ud_path_find(struct vrb_ud *all, const struct ibv_ah_attr *attr);
 
 #endif

@@ -4,28 +4,6 @@
 #include "prov/verbs/provider/tclass.h"
 #include "ud_int.h"
 
-static struct ibv_ah_attr with_tclass(const struct vrb_ud *all, const struct ibv_ah_attr *from)
-{
-	struct vrb_tclass tclass = vrb_tclass_of(all->ep->domain->info, all->ep->info);
-	struct ibv_ah_attr attr = *from;
-
-	if (tclass.asked)
-		vrb_tclass_set_ah(tclass, &attr);
-	return attr;
-}
-
-const struct vrb_ah *vrb_ud_path_find(struct vrb_ud *all, const struct ibv_ah_attr *attr)
-{
-	const struct ibv_ah_attr wanted = with_tclass(all, attr);
-	struct vrb_domain *domain = vrb_rc_domain(all->ep);
-	const struct vrb_ah *path;
-
-	ofi_lock(&domain->paths_lock);
-	path = vrb_ah_find(&domain->paths, &wanted);
-	ofi_unlock(&domain->paths_lock);
-	return path;
-}
-
 const struct vrb_ah *vrb_ud_path_to(struct vrb_ud *all, const uint8_t *gid)
 {
 	struct vrb_domain *domain = vrb_rc_domain(all->ep);
@@ -44,7 +22,10 @@ const struct vrb_ah *vrb_ud_path_to(struct vrb_ud *all, const uint8_t *gid)
 
 const struct vrb_ah *vrb_ud_path_get(struct vrb_ud *all, const struct ibv_ah_attr *attr)
 {
-	const struct ibv_ah_attr wanted = with_tclass(all, attr);
+	struct vrb_tclass tclass = vrb_tclass_of(all->ep->domain->info, all->ep->info);
+	struct ibv_ah_attr wanted = *attr;
 
+	if (tclass.asked)
+		vrb_tclass_set_ah(tclass, &wanted);
 	return vrb_ah_of_domain(vrb_rc_domain(all->ep), &wanted);
 }

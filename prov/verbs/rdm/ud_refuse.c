@@ -32,7 +32,7 @@ void vrb_ud_refused_free(struct vrb_ud *all)
  */
 const struct vrb_ah *vrb_ud_refusal_path(struct vrb_ud *all, struct ibv_ah_attr *attr)
 {
-	const struct vrb_ah *known = vrb_ud_path_find(all, attr);
+	const struct vrb_ah *known = vrb_ud_path_to(all, attr->grh.dgid.raw);
 
 	if (known)
 		return known;
