@@ -473,17 +473,23 @@ void vrb_ud_fail_soon(struct vrb_ud_conn *ud);
 /* Frees what has been sent and what waits to be. */
 void vrb_ud_drop_sent(struct vrb_ud_conn *ud);
 
-/* Reads by the device (ud_read.c). */
+/* Reads by a reliable device, and what it reports (ud_read.c). */
 /* Returns true if the device carries out the read. */
 bool vrb_ud_is_direct(const struct vrb_ud_conn *ud, const struct vrb_ud_wr *wr);
 /* Returns true if the read, by packets or by the device, does not overtake anything now. */
 bool vrb_ud_may_read(const struct vrb_ud_conn *ud, const struct vrb_ud_wr *wr);
 /* Posts a part of the read to the device. Returns 0, ENOMEM if there is no room, or an errno. */
 int vrb_ud_read(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr);
-/* Called when the device reports a part of a read whose connection exists. */
-void vrb_ud_read_left(struct vrb_ud *all, struct vrb_ud_tx *tx, bool success);
 /* Called when the connection is freed before the device has reported its reads. */
 void vrb_ud_reads_forget(struct vrb_ud_conn *ud);
+/*
+ * A reliable device reports the packet of that work request. It is sent again later if its receiver
+ * was not ready; the connection is over if the device says that there is no receiver. If there is
+ * one, the peer exists, though it may be stopped.
+ */
+void vrb_ud_reported(struct vrb_ud *all, uint64_t index, enum ibv_wc_status status);
+/* Sends these packets again if it is time to. */
+void vrb_ud_send_not_ready(struct vrb_ud_conn *ud);
 
 /* Receiving (ud_recv.c). */
 void vrb_ud_arrived(struct vrb_ud *all, const struct ibv_wc *wc);
@@ -499,16 +505,6 @@ void vrb_ud_over(struct vrb_ud_conn *ud, int err);
 
 /* Sends a packet, or sends it again. */
 void vrb_ud_transmit(struct vrb_ud_conn *ud, struct vrb_ud_tx *tx);
-
-/* What a reliable device reports (ud_ready.c). */
-/*
- * A reliable device reports the packet of that work request. It is sent again later if its receiver
- * was not ready; the connection is over if the device says that there is no receiver. If there is
- * one, the peer exists, though it may be stopped.
- */
-void vrb_ud_reported(struct vrb_ud *all, uint64_t index, enum ibv_wc_status status);
-/* Sends these packets again if it is time to. */
-void vrb_ud_send_not_ready(struct vrb_ud_conn *ud);
 
 /* Connections that sleep (ud_sleep.c). */
 void vrb_ud_sleep_init(struct vrb_ud *all);
