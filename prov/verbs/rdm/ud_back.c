@@ -203,7 +203,7 @@ static void release(struct vrb_ud *all, struct vrb_ud_rc *rc)
 		if (vrb_rc_qp_stop(rc->qp))
 			rc->linger = all->now;
 	}
-	SLIST_INSERT_HEAD(&all->rcs.old, rc, old);
+	SLIST_INSERT_HEAD(&all->rcs.old, rc, list);
 	all->calls->wake(all->ep, SOON_MS);
 }
 
@@ -298,24 +298,14 @@ bool vrb_ud_back_waits(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packe
 	return now < rc->late;
 }
 
-static struct vrb_ud_rc *find_in(const struct vrb_ud_rcs *list, uint32_t number)
-{
-	struct vrb_ud_rc *rc;
-
-	SLIST_FOREACH (rc, list, old)
-		if (rc->number == number)
-			break;
-	return rc;
-}
-
 /* An honest peer leaves no message incomplete, so no receive of its queue pair is returned. */
 void vrb_ud_back_returned(struct vrb_ud *all, uint32_t number)
 {
-	struct vrb_ud_rc *rc = find_in(&all->rcs.old, number);
+	struct vrb_ud_rc *rc = vrb_ud_rc_find(&all->rcs.old, number);
 	struct vrb_rc_conn *conn;
 
 	if (!rc)
-		rc = find_in(&all->rcs.gone, number);
+		rc = vrb_ud_rc_find(&all->rcs.gone, number);
 	if (!rc)
 		return;
 	rc->returned = true;
@@ -352,11 +342,11 @@ bool vrb_ud_old_due(struct ofi_rdm_ep *ep, uint64_t now)
 	struct vrb_ud_rc *rc;
 
 	while (all && (rc = SLIST_FIRST(&all->rcs.old))) {
-		SLIST_REMOVE_HEAD(&all->rcs.old, old);
+		SLIST_REMOVE_HEAD(&all->rcs.old, list);
 		if (is_let_go(all, rc, now))
-			SLIST_INSERT_HEAD(&all->rcs.gone, rc, old);
+			SLIST_INSERT_HEAD(&all->rcs.gone, rc, list);
 		else
-			SLIST_INSERT_HEAD(&wait, rc, old);
+			SLIST_INSERT_HEAD(&wait, rc, list);
 	}
 	if (!SLIST_EMPTY(&wait)) {
 		all->rcs.old = wait;
@@ -390,7 +380,7 @@ void vrb_ud_take_old(struct ofi_rdm_ep *ep, struct vrb_rdm_deferred_list *to)
 	struct vrb_ud_rc *rc;
 
 	while (all && (rc = SLIST_FIRST(&all->rcs.gone))) {
-		SLIST_REMOVE_HEAD(&all->rcs.gone, old);
+		SLIST_REMOVE_HEAD(&all->rcs.gone, list);
 		rc->deferred.destroy = old_destroy;
 		rc->deferred.end.run = old_free;
 		SLIST_INSERT_HEAD(to, &rc->deferred, link);

@@ -333,7 +333,7 @@ struct vrb_ud {
 		uint64_t look; /* in us: when to look next */
 		/* The score of whom room was made for, until that time: others do not get it. */
 		uint64_t score, until;
-		struct vrb_ud_rc *by_qp[VRB_UD_RC_BUCKETS];
+		struct vrb_ud_rcs by_qp[VRB_UD_RC_BUCKETS];
 	} rcs;
 };
 

@@ -87,7 +87,7 @@ static void free_all(struct vrb_ud_rcs *list)
 	struct vrb_ud_rc *rc;
 
 	while ((rc = SLIST_FIRST(list))) {
-		SLIST_REMOVE_HEAD(list, old);
+		SLIST_REMOVE_HEAD(list, list);
 		rc_free(rc);
 	}
 }
@@ -121,18 +121,9 @@ static int to_init(struct vrb_ud_conn *ud, struct ibv_qp *qp)
 	return err ? vrb_ud_rc_failed("ibv_modify_qp to INIT", err) : 0;
 }
 
-static struct vrb_ud_rc **bucket(struct vrb_ud *all, uint32_t number)
+static struct vrb_ud_rcs *bucket(struct vrb_ud *all, uint32_t number)
 {
 	return &all->rcs.by_qp[number % VRB_UD_RC_BUCKETS];
-}
-
-static struct vrb_ud_rc *rc_find(struct vrb_ud *all, uint32_t number)
-{
-	struct vrb_ud_rc *rc = *bucket(all, number);
-
-	while (rc && rc->number != number)
-		rc = rc->next;
-	return rc;
 }
 
 static int rc_new(struct vrb_ud_conn *ud)
@@ -154,8 +145,8 @@ static int rc_new(struct vrb_ud_conn *ud)
 	rc->ud = ud;
 	rc->psn &= NUMBER_MAX;
 	rc->number = rc->qp->qp_num;
-	rc->next = *bucket(all, rc->number);
-	*bucket(all, rc->number) = ud->rc = rc;
+	SLIST_INSERT_HEAD(bucket(all, rc->number), rc, list);
+	ud->rc = rc;
 	TAILQ_INSERT_TAIL(&all->rcs.turns, rc, turn);
 	all->rcs.room -= room_of(ud);
 	all->rcs.count++;
@@ -452,7 +443,7 @@ bool vrb_ud_rc_post(struct vrb_ud_conn *ud, struct ibv_send_wr *wr, struct ibv_s
 int vrb_ud_rc_take(struct vrb_ud *all, const struct ibv_wc *wc, struct ibv_wc *out)
 {
 	struct vrb_rdm_rx *rx = vrb_rdm_rx_at_id(wc->wr_id);
-	struct vrb_ud_rc *rc = rc_find(all, wc->qp_num);
+	struct vrb_ud_rc *rc = vrb_ud_rc_find(bucket(all, wc->qp_num), wc->qp_num);
 	bool received = wc->wr_id & VRB_RDM_RX_BIT;
 
 	if (received && all->rcs.in_srq)
@@ -501,11 +492,9 @@ static void show_datagrams(struct ofi_rdm_peer *peer)
 struct vrb_ud_rc *vrb_ud_rc_remove(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
-	struct vrb_ud_rc *rc = ud->rc, **at = bucket(all, rc->number);
+	struct vrb_ud_rc *rc = ud->rc;
 
-	while (*at != rc)
-		at = &(*at)->next;
-	*at = rc->next;
+	SLIST_REMOVE(bucket(all, rc->number), rc, vrb_ud_rc, list);
 	TAILQ_REMOVE(&all->rcs.turns, rc, turn);
 	all->rcs.room += room_of(ud);
 	ud->rc = NULL;

@@ -9,7 +9,7 @@
 struct vrb_ud_rc {
 	struct ibv_qp *qp; /* NULL: it is destroyed */
 	struct vrb_ud_conn *ud;
-	struct vrb_ud_rc *next;	     /* in all->rcs.by_qp */
+	SLIST_ENTRY(vrb_ud_rc) list; /* in all->rcs.by_qp, or in old or gone */
 	TAILQ_ENTRY(vrb_ud_rc) turn; /* in all->rcs.turns */
 	uint32_t number, psn;	     /* our queue pair's number and first PSN */
 	bool announced;		     /* the peer was told both */
@@ -32,7 +32,6 @@ struct vrb_ud_rc {
 	enum ibv_wc_status failed; /* why what was posted to it cannot be completed */
 	uint64_t late;		   /* in us: when messages count as missing, or 0 */
 	/* Once it is given back: */
-	SLIST_ENTRY(vrb_ud_rc) old;
 	struct vrb_rdm_deferred deferred;
 	struct vrb_owner owner;
 	uint32_t was_of; /* its connection's number */
@@ -106,6 +105,16 @@ bool vrb_ud_back_waits(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packe
 void vrb_ud_back_returned(struct vrb_ud *all, uint32_t number);
 /* Called when the last work request of a queue pair that is left has completed or failed. */
 void vrb_ud_back_drained(struct vrb_ud_conn *ud, enum ibv_wc_status status);
+
+static inline struct vrb_ud_rc *vrb_ud_rc_find(const struct vrb_ud_rcs *list, uint32_t number)
+{
+	struct vrb_ud_rc *rc;
+
+	SLIST_FOREACH (rc, list, list)
+		if (rc->number == number)
+			break;
+	return rc;
+}
 
 /* Returns true while work requests posted to a queue pair hold others back. */
 static inline bool vrb_ud_back_drains(const struct vrb_ud_conn *ud)
