@@ -174,7 +174,7 @@ struct vrb_ud_conn {
 			uint32_t qpn; /* the peer's queue pair */
 		};
 	};
-	int end_err; /* FI_E*: the end, which is told once nothing is stalled; 0: it has not ended */
+	int end_err; /* FI_E*: the end, told once nothing is stalled; 0: it has not ended */
 	bool asleep;
 	bool used;	/* a packet has arrived */
 	bool heard;	/* what the peer says about itself is known */
