@@ -5,6 +5,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "av.h"
+#include "name.h"
 #include "ops.h"
 #include "refuse.h"
 
@@ -398,27 +399,18 @@ int ofi_av_set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_id,
 int ofi_av_copy_out(const struct ofi_av *av, const char *call, const void *from, size_t size,
 		    void *addr, size_t *len)
 {
-	size_t room;
-
 	if (!len || (!addr && *len))
 		return ofi_refuse_null(av->prov, FI_LOG_AV, call, "addr or addrlen");
-	room = *len;
-	*len = size;
-	if (room)
-		memcpy(addr, from, room < size ? room : size);
+	ofi_copy_out(from, size, addr, len);
 	return 0;
 }
 
 const char *ofi_av_copy_text(const char *text, char *buf, size_t *len)
 {
-	size_t room = *len, size = strlen(text) + 1;
+	size_t room = buf ? *len : 0;
 
-	*len = size;
-	if (!buf || !room)
-		return buf;
-	if (room > size)
-		room = size;
-	memcpy(buf, text, room);
-	buf[room - 1] = '\0';
+	*len = room;
+	if (!ofi_copy_out(text, strlen(text) + 1, buf, len) && room)
+		buf[room - 1] = '\0';
 	return buf;
 }

@@ -52,13 +52,23 @@ int ofi_name_in(const struct fi_provider *prov, const char *call, uint32_t forma
 	return 0;
 }
 
+bool ofi_copy_out(const void *from, size_t size, void *to, size_t *len)
+{
+	size_t room = *len;
+
+	*len = size;
+	if (room)
+		memcpy(to, from, room < size ? room : size);
+	return room >= size;
+}
+
 int ofi_name_out(const struct fi_provider *prov, const char *call, uint32_t format,
 		 const struct sockaddr_storage *ss, void *addr, size_t *len)
 {
 	const struct sockaddr *sa = (const struct sockaddr *)ss;
 	char text[OFI_ADDR_STRLEN];
 	const void *src = sa;
-	size_t size = ofi_addr_size(sa), room;
+	size_t size = ofi_addr_size(sa);
 
 	if (!len || (!addr && *len))
 		return ofi_refuse_null(prov, FI_LOG_EP_CTRL, call, "addr or addrlen");
@@ -71,11 +81,7 @@ int ofi_name_out(const struct fi_provider *prov, const char *call, uint32_t form
 		src = ofi_addr_str(sa, text, sizeof(text));
 		size = strlen(src) + 1;
 	}
-	room = *len;
-	*len = size;
-	if (room)
-		memcpy(addr, src, room < size ? room : size);
-	return room < size ? -FI_ETOOSMALL : 0;
+	return ofi_copy_out(src, size, addr, len) ? 0 : -FI_ETOOSMALL;
 }
 
 void ofi_name_keep_host(struct sockaddr_storage *ss, const struct sockaddr *old)

@@ -3,6 +3,7 @@
 #ifndef OFI_NAME_H
 #define OFI_NAME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -16,6 +17,11 @@
  */
 int ofi_name_in(const struct fi_provider *prov, const char *call, uint32_t format, const void *addr,
 		size_t len, struct sockaddr_storage *ss);
+/*
+ * Copies what the application gets, truncated to *len bytes, and sets *len to its full size.
+ * Returns false if it was truncated.
+ */
+bool ofi_copy_out(const void *from, size_t size, void *to, size_t *len);
 /*
  * Writes an address for the application and sets *len to its full size. Returns -FI_ETOOSMALL if
  * *len was smaller and the address was truncated.

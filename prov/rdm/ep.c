@@ -346,7 +346,6 @@ bool ofi_rdm_is_ep(const struct fid *fid)
 static int getname_qp(const struct ofi_rdm_ep *ep, void *addr, size_t *len)
 {
 	uint8_t name[OFI_RDM_ADDR_NAME];
-	size_t room = *len;
 
 	if (!ofi_rdm_addr_is_qp(&ep->self))
 		return ofi_refuse(
@@ -354,9 +353,7 @@ static int getname_qp(const struct ofi_rdm_ep *ep, void *addr, size_t *len)
 			"fi_getname: endpoint %p has no queue pair yet; call fi_enable first\n",
 			(const void *)ep);
 	ofi_rdm_addr_name(&ep->self, name);
-	*len = sizeof(name);
-	memcpy(addr, name, room < sizeof(name) ? room : sizeof(name));
-	return room < sizeof(name) ? -FI_ETOOSMALL : 0;
+	return ofi_copy_out(name, sizeof(name), addr, len) ? 0 : -FI_ETOOSMALL;
 }
 
 static int ep_getname(fid_t fid, void *addr, size_t *len)

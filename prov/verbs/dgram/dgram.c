@@ -407,7 +407,6 @@ static int dgram_setname(fid_t fid, void *addr, size_t len)
 static int dgram_getname(fid_t fid, void *addr, size_t *len)
 {
 	struct vrb_dgram *ep = vrb_dgram_of(vrb_ep_self(fid));
-	size_t room;
 
 	if (!len || (!addr && *len))
 		return ofi_refuse_null(&vrb_prov, FI_LOG_EP_CTRL, "fi_getname", "addr or addrlen");
@@ -418,11 +417,7 @@ static int dgram_getname(fid_t fid, void *addr, size_t *len)
 	if (has_ip_name(ep))
 		return ofi_name_out(&vrb_prov, "fi_getname", ep->ep.info->addr_format,
 				    &ep->sidr.local, addr, len);
-	room = *len;
-	*len = sizeof(ep->name);
-	if (room)
-		memcpy(addr, &ep->name, room < *len ? room : *len);
-	return room < *len ? -FI_ETOOSMALL : 0;
+	return ofi_copy_out(&ep->name, sizeof(ep->name), addr, len) ? 0 : -FI_ETOOSMALL;
 }
 
 const struct fi_ops_cm vrb_dgram_cm_ops = {
