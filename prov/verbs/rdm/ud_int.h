@@ -3,6 +3,7 @@
 #ifndef VRB_RDM_UD_INT_H
 #define VRB_RDM_UD_INT_H
 
+#include <string.h>
 #include <sys/queue.h>
 #include <infiniband/verbs.h>
 #include "prov/rdm/ack.h"
@@ -342,11 +343,6 @@ static inline struct vrb_ud *vrb_ud_of(const struct vrb_ud_conn *ud)
 	return vrb_rc(ud->conn->ep)->ud;
 }
 
-static inline struct vrb_ud_conn *vrb_ud_of_qp(struct ibv_qp *qp)
-{
-	return (struct vrb_ud_conn *)(void *)((char *)qp - offsetof(struct vrb_ud_conn, qp));
-}
-
 static inline bool vrb_ud_any(const struct vrb_ud *all, enum vrb_ud_list list)
 {
 	return !TAILQ_EMPTY(&all->lists[list]);
@@ -425,6 +421,28 @@ static inline uint32_t vrb_ud_sq_room(const struct vrb_ud *all)
 static inline bool vrb_ud_is_handled(const struct vrb_ud_conn *ud)
 {
 	return ofi_rdm_seq_distance(ud->handled, ud->ordered) <= 0;
+}
+
+/* Copies the bytes of a work request that begin at an offset to a packet, or from one. */
+static inline void vrb_ud_copy(const struct vrb_ud_wr *wr, uint64_t at, uint8_t *bytes, size_t len,
+			       bool to_packet)
+{
+	uint8_t *memory;
+	size_t take;
+	int i;
+
+	for (i = 0; i < wr->num_sge && len; i++) {
+		if (at >= wr->sge[i].length) {
+			at -= wr->sge[i].length;
+			continue;
+		}
+		memory = (uint8_t *)(uintptr_t)wr->sge[i].addr + at;
+		take = wr->sge[i].length - at < len ? wr->sge[i].length - at : len;
+		memcpy(to_packet ? bytes : memory, to_packet ? memory : bytes, take);
+		bytes += take;
+		len -= take;
+		at = 0;
+	}
 }
 
 uint64_t vrb_ud_clock(void);

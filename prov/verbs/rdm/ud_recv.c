@@ -14,7 +14,6 @@
 #include "prov/verbs/provider/prov.h"
 #include "ud_int.h"
 #include "ud_rc.h"
-#include "ud_sge.h"
 
 static void rx_put(struct vrb_ud *all, struct vrb_ud_rx *rx)
 {

@@ -12,7 +12,6 @@
 #include "prov/verbs/provider/prov.h"
 #include "ud_int.h"
 #include "ud_rc.h"
-#include "ud_sge.h"
 
 #define WAKE_US 20000
 
@@ -458,7 +457,8 @@ static int prepare(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr, const struct ib
 
 int vrb_ud_post_send(struct ibv_qp *qp, struct ibv_send_wr *from, struct ibv_send_wr **bad)
 {
-	struct vrb_ud_conn *ud = vrb_ud_of_qp(qp);
+	struct vrb_ud_conn *ud =
+		(struct vrb_ud_conn *)(void *)((char *)qp - offsetof(struct vrb_ud_conn, qp));
 	struct vrb_ud *all = vrb_ud_of(ud);
 	struct vrb_ud_wr *wr;
 	int err;
