@@ -89,7 +89,8 @@ static void close_file(void)
 
 /*
  * A child gets its own copy of its parent's objects, which it may close; it does not share the
- * statistics with the parent. Its statistics start over with the first object that it opens.
+ * statistics with the parent. Its statistics start over with the first object that it opens. If
+ * there is no memory for a copy, the child can only read the parent's objects, which fi_close does.
  */
 static void in_child(void)
 {
@@ -102,7 +103,9 @@ static void in_child(void)
 		end = peer_at(1);
 		copy = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (copy != MAP_FAILED) {
+		if (copy == MAP_FAILED) {
+			mprotect(file.header, FILE_SIZE, PROT_READ);
+		} else {
 			memcpy(copy, file.header, used);
 			memcpy(copy + (end - (char *)file.header) - wide, end - wide,
 			       wide + (size_t)file.header->peers * file.header->peer_slot);

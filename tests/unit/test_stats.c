@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,6 +164,48 @@ static void test_fork(void **state)
 	ofi_stats_free(a, &a->stats);
 }
 
+static bool no_maps;
+
+void *__real_mmap(void *at, size_t len, int prot, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *at, size_t len, int prot, int flags, int fd, off_t offset);
+
+void *__wrap_mmap(void *at, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	return no_maps ? MAP_FAILED : __real_mmap(at, len, prot, flags, fd, offset);
+}
+
+static void refused(int signal)
+{
+	(void)signal;
+	_exit(0);
+}
+
+static void child_without_memory(struct object *parents)
+{
+	WANT(find_fd() < 0);
+	WANT(!strcmp(parents->text, "parent"));
+	no_maps = false;
+	WANT(!new_object()->stats.heap && find_fd() >= 0);
+	signal(SIGSEGV, refused);
+	ofi_stats_add(&parents->stats, 3, 100);
+	_exit(1);
+}
+
+/* A child that could get no copy does not write to its parent's objects. */
+static void test_fork_without_memory(void **state)
+{
+	struct object *a = new_object();
+
+	(void)state;
+	strcpy(a->text, "parent");
+	ofi_stats_add(&a->stats, 3, 7);
+	no_maps = true;
+	in_child(child_without_memory, a);
+	no_maps = false;
+	assert_int_equal(a->stats.value[3], 7);
+	ofi_stats_free(a, &a->stats);
+}
+
 static void use_heap(void)
 {
 	struct object *mine = ofi_stats_alloc(sizeof(*mine));
@@ -286,9 +329,13 @@ static void test_full(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_slots),	cmocka_unit_test(test_show),
-		cmocka_unit_test(test_sealed),	cmocka_unit_test(test_fork),
-		cmocka_unit_test(test_without), cmocka_unit_test(test_full),
+		cmocka_unit_test(test_slots),
+		cmocka_unit_test(test_show),
+		cmocka_unit_test(test_sealed),
+		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_fork_without_memory),
+		cmocka_unit_test(test_without),
+		cmocka_unit_test(test_full),
 		cmocka_unit_test(test_wide),
 	};
 
