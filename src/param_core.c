@@ -71,7 +71,7 @@ static const struct {
 	{ "universe_size", FI_PARAM_SIZE_T,
 	  "Number of processes of the job, for providers whose endpoints have many peers; connected endpoints ignore it (0 or more, default: 0, unknown)" },
 	{ "av_remove_cleanup", FI_PARAM_BOOL,
-	  "Let fi_av_remove close hidden connections to the peer; no effect, there are none (default: no)" },
+	  "Let fi_av_remove end the connection to the peer; no effect: it stays until there is need of its place (default: no)" },
 	NO_EFFECT("offload_coll_provider", FI_PARAM_STRING, NULL,
 		  "Provider that performs collective operations; no effect (default: none)"),
 	{ "mr_cache_max_size", FI_PARAM_SIZE_T,
