@@ -98,7 +98,7 @@ static bool follows_blocked(const struct ofi_triggers *triggers, const struct of
 	return before != trigger;
 }
 
-static void trigger_finish(struct ofi_trigger *trigger)
+void ofi_trigger_finish(struct ofi_trigger *trigger)
 {
 	struct ofi_cntr *cntr = trigger->cntr;
 
@@ -133,7 +133,7 @@ static bool fire_ready(struct ofi_triggers *triggers)
 		if (!done)
 			continue;
 		TAILQ_REMOVE(&triggers->ready, trigger, link);
-		trigger_finish(trigger);
+		ofi_trigger_finish(trigger);
 		any = true;
 	}
 	return any;
@@ -187,6 +187,7 @@ static bool matches(const struct ofi_trigger *trigger, const struct ofi_trigger_
 	return (!match->owner || match->owner == trigger->owner) &&
 	       (!match->part || match->part == trigger->part) &&
 	       (!match->key || match->key == trigger->key) &&
+	       (!match->context || match->context == trigger->context) &&
 	       (!match->cntr || match->cntr == trigger->cntr);
 }
 
@@ -200,7 +201,7 @@ static unsigned int cancel_waiting(struct ofi_cntr *cntr, const struct ofi_trigg
 		if (!matches(trigger, match))
 			continue;
 		trigger_leave(trigger);
-		trigger_finish(trigger);
+		ofi_trigger_finish(trigger);
 		n++;
 	}
 	return n;
@@ -217,7 +218,7 @@ static unsigned int cancel_ready(struct ofi_triggers *triggers,
 		if (trigger == triggers->firing || !matches(trigger, match))
 			continue;
 		TAILQ_REMOVE(&triggers->ready, trigger, link);
-		trigger_finish(trigger);
+		ofi_trigger_finish(trigger);
 		n++;
 	}
 	return n;
@@ -242,4 +243,24 @@ unsigned int ofi_triggers_cancel(struct ofi_triggers *triggers,
 	n += cancel_ready(triggers, match);
 	ofi_unlock(&triggers->lock);
 	return n;
+}
+
+struct ofi_trigger *ofi_triggers_take(struct ofi_triggers *triggers,
+				      const struct ofi_trigger_match *match)
+{
+	struct ofi_trigger *trigger = NULL;
+	struct ofi_cntr *cntr;
+
+	ofi_lock(&triggers->lock);
+	LIST_FOREACH (cntr, &triggers->cntrs, trigger_link) {
+		TAILQ_FOREACH (trigger, &cntr->waiting, link)
+			if (matches(trigger, match))
+				break;
+		if (trigger)
+			break;
+	}
+	if (trigger)
+		trigger_leave(trigger);
+	ofi_unlock(&triggers->lock);
+	return trigger;
 }

@@ -26,6 +26,7 @@ struct ofi_trigger {
 	const void *owner; /* work of one owner, such as an endpoint, stays in order; may be NULL */
 	uint8_t part;	   /* part of the owner, or 0 */
 	const void *key;   /* identifies the work to ofi_triggers_cancel(); may be NULL */
+	const void *context; /* identifies the work to ofi_triggers_take(); may be NULL */
 	/*
 	 * Does the work. Returns 0, or -FI_EAGAIN if nothing was done and it must be called again.
 	 */
@@ -49,9 +50,9 @@ struct ofi_triggers {
 	LIST_HEAD(, ofi_cntr) cntrs;   /* counters that work waits for */
 };
 
-/* Selects work for ofi_triggers_cancel(); NULL and 0 match everything. */
+/* Selects work; NULL and 0 match everything. */
 struct ofi_trigger_match {
-	const void *owner, *key;
+	const void *owner, *key, *context;
 	const struct ofi_cntr *cntr;
 	uint8_t part;
 };
@@ -65,6 +66,14 @@ void ofi_triggers_add(struct ofi_triggers *triggers, struct ofi_trigger *trigger
  */
 unsigned int ofi_triggers_cancel(struct ofi_triggers *triggers,
 				 const struct ofi_trigger_match *match);
+/*
+ * Removes work that waits for its counter. Returns it, to be passed to ofi_trigger_finish(), or
+ * NULL if there is none.
+ */
+struct ofi_trigger *ofi_triggers_take(struct ofi_triggers *triggers,
+				      const struct ofi_trigger_match *match);
+/* Frees work that is in no list. */
+void ofi_trigger_finish(struct ofi_trigger *trigger);
 /* Makes progress on the sources of all counters that work waits for. */
 void ofi_triggers_progress(struct ofi_triggers *triggers);
 void ofi_triggers_run_due(struct ofi_triggers *triggers);

@@ -328,6 +328,7 @@ ssize_t ofi_work_trigger(const struct ofi_work_ops *ops, const struct ofi_work_e
 		return ret;
 	work->trigger.cntr = cntr;
 	work->trigger.threshold = threshold;
+	work->trigger.context = *ofi_call_context(&copy);
 	return work_queue(work);
 }
 

@@ -250,7 +250,7 @@ ssize_t ofi_rdm_recv_probe(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *ms
 	return ret;
 }
 
-/* No deferred work waits in a shared receive context. */
+/* No work waits in a shared receive context. */
 ssize_t ofi_rdm_cancel(struct fid *fid, void *context)
 {
 	struct ofi_rdm_ep *ep = ofi_rdm_self((struct fid_ep *)fid);
@@ -261,7 +261,7 @@ ssize_t ofi_rdm_cancel(struct fid *fid, void *context)
 		ofi_rdm_proto_cancel(&ep->proto, false, context) ||
 		ofi_rdm_work_cancel(ep, context);
 	ofi_rdm_unlock(ep);
-	return found ? 0 : -FI_ENOENT;
+	return found || ofi_rdm_trigger_cancel(ep, context) ? 0 : -FI_ENOENT;
 }
 
 void ofi_rdm_recvs_stop(struct ofi_rdm_ep *ep)

@@ -210,6 +210,21 @@ ssize_t ofi_rdm_trigger(struct ofi_rdm_ep *ep, const struct ofi_call *call)
 	return ofi_work_trigger(&ofi_rdm_work_ops, &on, call);
 }
 
+bool ofi_rdm_trigger_cancel(struct ofi_rdm_ep *ep, const void *context)
+{
+	const struct ofi_trigger_match match = { .owner = ep, .context = context };
+	struct ofi_trigger *trigger =
+		context ? ofi_triggers_take(&ep->domain->triggers, &match) : NULL;
+
+	if (!trigger)
+		return false;
+	ofi_rdm_lock(ep);
+	work_fail((struct ofi_work *)trigger, FI_ECANCELED);
+	ofi_rdm_unlock(ep);
+	ofi_trigger_finish(trigger);
+	return true;
+}
+
 bool ofi_rdm_work_cancel(struct ofi_rdm_ep *ep, const void *context)
 {
 	struct ofi_rdm_done *done;

@@ -346,6 +346,39 @@ static void cancel(void)
 	RETURNS(fi_control(domain, FI_QUEUE_WORK, &work), -FI_EINVAL);
 }
 
+/* Triggered operations that have not begun end with fi_cancel, those of other contexts stay. */
+static void taken_back(void)
+{
+	struct fi_triggered_context contexts[] = { at(2000001), at(2000001), at(2000001) };
+	struct iovec iov = { in, LEN };
+	struct fi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .context = &contexts[1]
+	};
+	uint64_t word = 0, before = fi_cntr_read(when);
+	struct fi_cq_err_entry error;
+
+	OK(tsend(&word, 1, &contexts[0], 0));
+	OK(fi_recvmsg(pair.side[1].ep, &msg, FI_TRIGGER));
+	OK(tsend(&word, 2, &contexts[2], 0));
+	RETURNS(fi_cancel(&pair.side[0].ep->fid, &contexts[1]), -FI_ENOENT);
+	RETURNS(fi_cancel(&pair.side[0].ep->fid, NULL), -FI_ENOENT);
+	OK(fi_cancel(&pair.side[0].ep->fid, &contexts[0]));
+	error = rdm_wait_error(&pair, 0);
+	EQUAL(error.err, FI_ECANCELED);
+	EQUAL(error.flags, FI_TAGGED | FI_SEND);
+	CHECK(error.op_context == &contexts[0]);
+	RETURNS(fi_cancel(&pair.side[0].ep->fid, &contexts[0]), -FI_ENOENT);
+	OK(fi_cancel(&pair.side[1].ep->fid, &contexts[1]));
+	error = rdm_wait_error(&pair, 1);
+	EQUAL(error.err, FI_ECANCELED);
+	CHECK(error.op_context == &contexts[1]);
+	OK(fi_cntr_set(when, 2000001));
+	OK(fi_trecv(pair.side[1].ep, &word, 8, NULL, FI_ADDR_UNSPEC, 0, ~0ULL, &word));
+	CHECK(rdm_wait(&pair, 0).op_context == &contexts[2]);
+	EQUAL(rdm_wait(&pair, 1).tag, 2);
+	OK(fi_cntr_set(when, before));
+}
+
 /* A thread of the library performs it if nobody makes progress. */
 static void ask_auto(struct fi_info *hints)
 {
@@ -412,6 +445,7 @@ static void all_parts(void)
 	deferred();
 	counter_closed();
 	deferred_memory();
+	taken_back();
 	cancel();
 }
 

@@ -188,13 +188,37 @@ static void test_cancel(void **state)
 	assert_int_equal(parent.children, 0);
 }
 
+/* Work of a context is taken while it waits. */
+static void test_take(void **state)
+{
+	struct fid_cntr *cntr = open_cntr();
+	struct ofi_trigger_match match = { .context = &dropped };
+	struct job *job = new_job(cntr, 3, 1);
+
+	(void)state;
+	assert_null(ofi_triggers_take(&triggers, &match));
+	add(cntr, 3, 0);
+	job->trigger.context = &dropped;
+	ofi_triggers_add(&triggers, &job->trigger);
+	assert_ptr_equal(ofi_triggers_take(&triggers, &match), &job->trigger);
+	assert_null(ofi_triggers_take(&triggers, &match));
+	assert_int_equal(dropped, 0);
+	ofi_trigger_finish(&job->trigger);
+	assert_int_equal(dropped, 1);
+	fi_cntr_add(cntr, 3);
+	assert_int_equal(count, 1);
+	assert_int_equal(fired[0], 0);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+	assert_int_equal(parent.children, 0);
+}
+
 #define test(name) cmocka_unit_test_setup(name, setup)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(test_order), test(test_errors), test(test_retry),
-		test(test_chain), test(test_cancel),
+		test(test_chain), test(test_cancel), test(test_take),
 	};
 
 	return cmocka_run_group_tests_name("trigger", tests, NULL, NULL);
