@@ -26,9 +26,9 @@ void vrb_ud_refused_free(struct vrb_ud *all)
 }
 
 /*
- * Only one host without a connection is answered at a time, as nobody
- * limits how many of them there are. On an Elastic Fabric Adapter the first few are, whose address
- * handles stay: to destroy one aborts what is sent to that GID with another one.
+ * Only one host without a connection is answered at a time, as nobody limits how many of them there
+ * are. On an Elastic Fabric Adapter the first few are, whose address handles stay: to destroy one
+ * aborts what is sent to that GID with another one.
  */
 const struct vrb_ah *vrb_ud_refusal_path(struct vrb_ud *all, struct ibv_ah_attr *attr)
 {
