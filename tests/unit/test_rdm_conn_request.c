@@ -14,12 +14,15 @@
 #define vrb_rdm_conn_parse	 fake_parse
 #define vrb_rdm_conn_reject_data fake_reject_data
 #define vrb_rdm_conn_step	 fake_step
+#define vrb_ud_number_in	 fake_number_in
 #include "prov/verbs/rdm/conn_request.c"
 
-enum { LIMIT = 1000, MOST = 5000 };
+enum { NUMBER = 7, LIMIT = 1000, MOST = 5000 };
 
 static struct vrb_rc_ep rc;
 static struct vrb_rc_peer peer;
+static struct vrb_rc_conn next;
+static struct ibv_qp qp;
 static struct rdma_cm_id id;
 static enum ofi_rdm_cmwire_reason refused;
 static bool is_known;
@@ -105,6 +108,12 @@ struct ofi_rdm_conn_action vrb_rdm_conn_step(struct ofi_rdm_peer *of,
 					     .reason = OFI_RDM_CMWIRE_CLOSING };
 }
 
+uint32_t vrb_ud_number_in(const struct rdma_cm_event *event)
+{
+	(void)event;
+	return NUMBER;
+}
+
 static enum ofi_rdm_cmwire_reason request(void)
 {
 	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_CONNECT_REQUEST, .id = &id };
@@ -119,6 +128,7 @@ static int begin(void **state)
 	(void)state;
 	memset(&rc, 0, sizeof(rc));
 	memset(&peer, 0, sizeof(peer));
+	memset(&next, 0, sizeof(next));
 	rc.conns.listener.ep = peer.rdm.ep = &rc.rdm;
 	rc.rdm.enabled = true;
 	rc.rdm.self.sa.sa_family = id.route.addr.dst_addr.sa_family = AF_INET;
@@ -155,11 +165,27 @@ static void nobody_comes_back_to_leave_more(void **state)
 	assert_int_equal(request(), OFI_RDM_CMWIRE_BUSY);
 }
 
+/* The connection to the endpoint itself was asked for by letter, so it has no id to compare. */
+static void a_letter_is_not_a_request_with_an_id(void **state)
+{
+	(void)state;
+	is_known = true;
+	peer.policy.order = 0;
+	peer.next = &next;
+	next.qp = &qp;
+	next.qp_num = NUMBER;
+	next.ud = (void *)&qp;
+	assert_int_equal(request(), OFI_RDM_CMWIRE_IN_USE);
+	next.id = &id;
+	assert_int_equal(request(), OFI_RDM_CMWIRE_CLOSING);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(messages_that_remain_keep_strangers_out, begin),
 		cmocka_unit_test_setup(nobody_comes_back_to_leave_more, begin),
+		cmocka_unit_test_setup(a_letter_is_not_a_request_with_an_id, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,7 +122,7 @@ static enum ofi_rdm_cmwire_reason conn_cm_take(struct ofi_rdm_peer *peer,
 
 /*
  * Returns true if the request is from the endpoint itself. The source port shows that, because the
- * connection manager gives a port to one id only.
+ * connection manager gives a port to one id only. If our request is a letter, there is no id.
  */
 static bool is_ours(const struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 {
@@ -133,8 +133,9 @@ static bool is_ours(const struct vrb_rc_conn *conn, const struct rdma_cm_event *
 	from = conn->ud ? vrb_ud_number_in(event) : event->param.conn.qp_num;
 	if (!event->id)
 		return from == conn->qp_num;
-	return from == conn->qp_num && ofi_addr_port(rdma_get_peer_addr(event->id)) ==
-					       ofi_addr_port(rdma_get_local_addr(conn->id));
+	return from == conn->qp_num && conn->id &&
+	       ofi_addr_port(rdma_get_peer_addr(event->id)) ==
+		       ofi_addr_port(rdma_get_local_addr(conn->id));
 }
 
 static enum ofi_rdm_cmwire_reason admit_host(struct ofi_rdm_ep *ep, const struct ofi_rdm_cmwire *cm)
