@@ -136,12 +136,40 @@ static void last_messages_are_not_lost_by_an_event(void **state)
 	assert_true(polled);
 }
 
+/* The receives of a shared context are for its other endpoints, as long as there are some. */
+static void a_shared_context_survives_an_endpoint(void **state)
+{
+	static struct ofi_rdm_ep srx, closing = { .closing = 1 };
+	static struct vrb_rc_ep others[2];
+	int i;
+
+	(void)state;
+	rc.rdm.srx = &srx;
+	rc.rdm.in_srx = srx.receives = true;
+	LIST_INSERT_HEAD(&srx.members, &rc.rdm, srx_link);
+	LIST_INSERT_HEAD(&srx.members, &closing, srx_link);
+	for (i = 0; i < 2; i++) {
+		others[i].rdm.srx = &srx;
+		others[i].rdm.in_srx = true;
+		LIST_INSERT_HEAD(&srx.members, &others[i].rdm, srx_link);
+	}
+	vrb_rdm_conn_lost(&others[1].rdm, FI_EIO);
+	vrb_rdm_conn_lost(&rc.rdm, FI_EOVERRUN);
+	assert_int_equal(rc.rdm.dead, FI_EOVERRUN);
+	assert_true(srx.receives);
+	assert_int_equal(srx.dead, 0);
+	vrb_rdm_conn_lost(&others[0].rdm, FI_ENODEV);
+	assert_false(srx.receives);
+	assert_int_equal(srx.dead, FI_ENODEV);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(faults_do_not_fill_the_log, begin, end),
 		cmocka_unit_test_setup_teardown(last_messages_are_not_lost, begin, end),
 		cmocka_unit_test_setup_teardown(last_messages_are_not_lost_by_an_event, begin, end),
+		cmocka_unit_test_setup_teardown(a_shared_context_survives_an_endpoint, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -354,6 +354,17 @@ void vrb_rdm_conn_close(struct ofi_rdm_ep *ep)
 	vrb_rc(ep)->conns.secret = NULL;
 }
 
+/* A shared receive context has no queue of the device: it is lost with the last endpoint of it. */
+static bool is_srx_lost(const struct ofi_rdm_ep *srx)
+{
+	const struct ofi_rdm_ep *ep;
+
+	LIST_FOREACH (ep, &srx->members, srx_link)
+		if (!ep->dead && !ep->closing)
+			return false;
+	return true;
+}
+
 static void ep_lost(struct ofi_rdm_ep *ep, int err)
 {
 	uint32_t i;
@@ -364,7 +375,7 @@ static void ep_lost(struct ofi_rdm_ep *ep, int err)
 		vrb_rdm_conn_step(ep->peers[i], (struct ofi_rdm_conn_input){
 							.event = OFI_RDM_CONN_CLOSE, .err = err });
 	ofi_rdm_recvs_lost(ep, err);
-	if (ep->srx)
+	if (ep->in_srx && is_srx_lost(ep->srx))
 		ofi_rdm_recvs_lost(ep->srx, err);
 }
 
