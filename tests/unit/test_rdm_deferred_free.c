@@ -14,12 +14,22 @@
 #define vrb_rdm_conn_drained fake_drained
 #define vrb_rdm_conn_wake    fake_wake
 #define ofi_rdm_peer_leave   fake_leave
+#define vrb_rc_conn_freeable fake_freeable
 #include "prov/verbs/rdm/conn_free.c"
+#undef vrb_rc_conn_freeable
 
 static struct vrb_rc_ep rc;
 static struct vrb_domain domain;
 static struct vrb_rc_peer rc_peer;
 static unsigned int taken; /* completions */
+static bool reads;
+
+bool vrb_rc_conn_freeable(const struct vrb_rc_conn *conn, uint64_t now);
+
+bool fake_freeable(const struct vrb_rc_conn *conn, uint64_t now)
+{
+	return !reads && vrb_rc_conn_freeable(conn, now);
+}
 
 void vrb_rdm_poll_all(struct ofi_rdm_ep *of)
 {
@@ -141,11 +151,29 @@ static void is_waited_for_once(void **state)
 	assert_int_equal(fake.qps, 0);
 }
 
+/* It is looked for again, but not without a pause. */
+static void waits_for_the_reads_of_the_device(void **state)
+{
+	struct vrb_rc_conn *conn = link_with_a_receive(*state);
+	uint64_t now = ofi_now_ms();
+
+	reads = true;
+	conn->linger = now;
+	tick();
+	assert_int_equal(fake.qps, 1);
+	assert_in_range(conn->linger, now + 1, now + 1000);
+	reads = false;
+	conn->linger = now;
+	tick();
+	assert_int_equal(fake.qps, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(goes_when_all_is_taken, begin, end),
 		cmocka_unit_test_setup_teardown(is_waited_for_once, begin, end),
+		cmocka_unit_test_setup_teardown(waits_for_the_reads_of_the_device, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -351,6 +351,20 @@ static void a_connection_is_freed_while_the_device_reads(void **state)
 	assert_int_equal(ud_nodes[0].rc.ud->sq_head, ud_nodes[0].rc.ud->sq_tail);
 }
 
+/* It may end without a work request that waits for the reads, if there is no memory for that. */
+static void a_connection_is_kept_while_the_device_reads(void **state)
+{
+	(void)state;
+	ud_net_set(&stuck);
+	read_message(&slots[0], buffer, LONG, LONG);
+	done(1000, 0);
+	assert_false(vrb_rc_conn_freeable(&active->rc, UINT64_MAX));
+	assert_true(vrb_rc_conn_freeable(&passive->rc, UINT64_MAX));
+	ud_net_set(&calm);
+	done(5000, 1);
+	assert_true(vrb_rc_conn_freeable(&active->rc, UINT64_MAX));
+}
+
 static void a_full_queue_is_waited_for(void **state)
 {
 	const struct ud_net_params full = { .srd = true, .no_reads = ENOMEM };
@@ -568,6 +582,7 @@ int main(void)
 		TEST(nothing_completes_before_the_device_is_done),
 		TEST(what_was_read_completes),
 		TEST(a_connection_is_freed_while_the_device_reads),
+		TEST(a_connection_is_kept_while_the_device_reads),
 		TEST(a_full_queue_is_waited_for),
 		TEST(a_read_that_is_not_taken_ends_the_connection),
 		TEST(a_closing_endpoint_waits_for_its_reads),

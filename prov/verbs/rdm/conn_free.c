@@ -5,6 +5,8 @@
 #include "conn_int.h"
 #include "progress.h"
 
+#define READS_MS 10
+
 void vrb_rdm_conn_free_later(struct vrb_rc_conn *conn)
 {
 	conn->state = VRB_RC_CONN_DEAD;
@@ -59,6 +61,9 @@ void vrb_rdm_conn_freeable(struct ofi_rdm_ep *ep, struct vrb_rdm_deferred_list *
 		SLIST_REMOVE_HEAD(&all, dead_entry);
 		if (!vrb_rc_conn_freeable(conn, now)) {
 			SLIST_INSERT_HEAD(&vrb_rc(ep)->conns.dead_conns, conn, dead_entry);
+			/* Only the device's reads take longer: the next look is soon. */
+			if (conn->linger <= now)
+				conn->linger = now + READS_MS;
 			continue;
 		}
 		conn->deferred.destroy = destroy_conn;

@@ -292,6 +292,8 @@ bool vrb_rc_conn_freeable(const struct vrb_rc_conn *conn, uint64_t now)
 {
 	const struct vrb_domain *domain = vrb_rc_domain(conn->ep);
 
+	if (vrb_ud_conn_reads(conn) && !conn->ep->dead)
+		return false;
 	return !conn->qp || !conn->takes || conn->let_go || now >= conn->linger || conn->ep->dead ||
 	       __atomic_load_n(&domain->no_last_wqe, __ATOMIC_RELAXED);
 }

@@ -65,6 +65,8 @@ void vrb_ud_close(struct ofi_rdm_ep *ep);
 bool vrb_ud_reads(const struct ofi_rdm_ep *ep);
 /* Has the device give up these reads, and waits briefly until it has. Nothing is sent any more. */
 void vrb_ud_halt(struct ofi_rdm_ep *ep);
+/* Returns true if the device still reads for the connection. */
+bool vrb_ud_conn_reads(const struct vrb_rc_conn *conn);
 /* Gives the connection what stands for its queue pair. Returns 0 or -FI_E*. */
 int vrb_ud_conn_open(struct vrb_rc_conn *conn);
 void vrb_ud_conn_close(struct vrb_rc_conn *conn);

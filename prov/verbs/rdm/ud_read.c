@@ -150,6 +150,11 @@ static void read_left(struct vrb_ud *all, struct vrb_ud_tx *tx, bool success)
 		ud->alone = NULL;
 }
 
+bool vrb_ud_conn_reads(const struct vrb_rc_conn *conn)
+{
+	return conn->ud && !conn->ud->asleep && !TAILQ_EMPTY(&conn->ud->reading);
+}
+
 void vrb_ud_reads_forget(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud_tx *tx;
