@@ -8,7 +8,6 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "prov/verbs/dgram/dgram.h"
-#include "prov/verbs/dgram/mc.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/queue/ah.h"
 #include "fake_cm.h"

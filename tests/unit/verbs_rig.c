@@ -10,7 +10,7 @@
 #include "prov/verbs/msg/ep.h"
 #include "prov/verbs/dgram/av.h"
 #include "prov/verbs/discovery/device.h"
-#include "prov/verbs/dgram/mc.h"
+#include "prov/verbs/dgram/dgram.h"
 #include "prov/verbs/msg/ops.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/cm/sidr.h"

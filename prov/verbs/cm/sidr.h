@@ -15,11 +15,11 @@
 #include <stdint.h>
 #include <sys/socket.h>
 #include <rdma/rdma_cma.h>
-#include "prov/verbs/dgram/av_svc.h"
 #include "cm.h"
 #include "prov/verbs/dgram/ud_name.h"
 
 struct vrb_av;
+struct vrb_av_found;
 struct vrb_fabric;
 struct vrb_sidr_lookup;
 

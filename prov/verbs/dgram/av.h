@@ -11,17 +11,44 @@
 #ifndef VRB_AV_H
 #define VRB_AV_H
 
+#include <netinet/in.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
 #include <infiniband/verbs.h>
 #include <rdma/fi_domain.h>
 #include "prov/base/av.h"
-#include "av_late.h"
-#include "av_source.h"
 #include "prov/verbs/provider/domain.h"
 #include "prov/verbs/provider/tclass.h"
 #include "ud_name.h"
 #include "ud_port.h"
 #include "src/ds/compiler.h"
+
+struct vrb_late_addr;
+struct vrb_source_slots;
+
+/*
+ * Finds the address that a datagram came from: indices of an address vector by GID and queue pair
+ * number. There is one writer at a time; readers take no lock and retry if a change was in
+ * progress.
+ */
+struct vrb_sources {
+	struct vrb_source_slots *slots; /* atomic; replaced ones are linked to it */
+	size_t count;
+	unsigned int seq; /* atomic; odd during a change */
+};
+
+/*
+ * IP addresses that no endpoint had when they were inserted: sends query them again. Sends return
+ * -FI_EAGAIN for a multiple of resolve_timeout, and then the reason of the failure; they still
+ * query, so that one of them finds an endpoint that opens later.
+ */
+struct vrb_late {
+	struct ofi_lock lock; /* taken before the address vector's lock; no event takes it */
+	size_t count;
+	LIST_HEAD(, vrb_late_addr) addrs; /* being queried */
+};
 
 struct vrb_av {
 	struct ofi_av base;
@@ -94,5 +121,54 @@ fi_addr_t vrb_av_source(const struct vrb_av *av, const union ibv_gid *gid, uint3
  */
 fi_addr_t vrb_av_add_group(struct vrb_av *av, const struct vrb_dest *dest);
 void vrb_av_remove_group(struct vrb_av *av, fi_addr_t addr);
+
+/* The reverse lookup (av_source.c). */
+void vrb_sources_fini(struct vrb_sources *sources);
+/*
+ * Sets an entry, unless `from` is NULL, and adds it to the index if `indexed`. The entry does not
+ * change until it is removed. Returns false when out of memory.
+ */
+bool vrb_sources_put(struct vrb_sources *sources, const struct ofi_table *table, size_t index,
+		     struct vrb_dest *entry, const struct vrb_dest *from, bool indexed);
+void vrb_sources_remove(struct vrb_sources *sources, const struct ofi_table *table, size_t index);
+/* Returns OFI_TABLE_NONE if there is no such entry. Of equal entries it may return any. */
+size_t vrb_sources_find(const struct vrb_sources *sources, const struct ofi_table *table,
+			const union ibv_gid *gid, uint32_t qpn);
+/* Sets all fields of an entry but ah; the ones that readers compare are stored atomically. */
+void vrb_dest_set(struct vrb_dest *entry, const struct vrb_dest *from);
+
+/* Late addresses (av_late.c). */
+void vrb_late_init(struct vrb_late *late);
+void vrb_late_fini(struct vrb_late *late);
+/*
+ * Queries an address whose queue pair is unknown; the caller holds no lock. Returns true if the
+ * queue pair is known now or the address was removed; otherwise errno is EAGAIN or the reason.
+ */
+bool vrb_late_find(struct vrb_av *av, fi_addr_t addr);
+
+/* Addresses that the connection manager resolves (av_svc.c): IP addresses, nodes and services. */
+
+/* The entry of an IP address. */
+struct vrb_av_ip_entry {
+	struct vrb_dest dest;	  /* first */
+	struct sockaddr_in6 addr; /* of either family */
+};
+
+/* An IP address to be inserted and its result. */
+struct vrb_av_found {
+	struct vrb_dest dest;
+	struct sockaddr_storage addr;
+};
+
+/*
+ * Inserts IP addresses in the address vector's format, like fi_av_insert. The arguments have been
+ * checked.
+ */
+int vrb_av_insert_addrs(struct vrb_av *av, const void *addrs, size_t count, fi_addr_t *fi_addr,
+			uint64_t flags, void *context);
+int vrb_av_insertsvc(struct fid_av *fid, const char *node, const char *service, fi_addr_t *fi_addr,
+		     uint64_t flags, void *context);
+int vrb_av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt, const char *service,
+		     size_t svccnt, fi_addr_t *fi_addr, uint64_t flags, void *context);
 
 #endif

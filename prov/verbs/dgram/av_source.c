@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "av_source.h"
+#include "av.h"
 
 enum { SLOTS_MIN = 64 };
 

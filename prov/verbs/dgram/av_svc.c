@@ -6,7 +6,6 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "av.h"
-#include "av_svc.h"
 #include "prov/base/name.h"
 #include "prov/base/node_range.h"
 #include "prov/base/refuse.h"

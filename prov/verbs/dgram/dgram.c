@@ -10,7 +10,6 @@
 #include "prov/verbs/queue/cq.h"
 #include "dgram.h"
 #include "prov/verbs/provider/err.h"
-#include "mc.h"
 #include "prov/base/name.h"
 #include "prov/verbs/provider/pages.h"
 #include "prov/verbs/queue/post.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Joins and leaves multicast groups. */
-#include "mc.h"
-
+/*
+ * Multicast groups: the connection manager joins the group, the queue pair is attached to it, and
+ * the address vector gets an address for sending to it.
+ */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -10,7 +11,6 @@
 #include "prov/base/ops.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include "av.h"
 #include "dgram.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/base/name.h"
@@ -18,6 +18,20 @@
 #include "prov/verbs/provider/prov.h"
 
 #define JOIN_FLAGS (FI_SEND | FI_RECV)
+
+struct vrb_mc {
+	struct fid_mc fid; /* fi_addr is FI_ADDR_NOTAVAIL until the group is joined */
+	struct vrb_owner owner;
+	struct vrb_dgram *ep;
+	struct ofi_eq *eq;
+	struct rdma_cm_id *id;
+	struct sockaddr_storage addr; /* the group's address */
+	bool receives;		      /* the queue pair must be attached */
+	/* Set by the event thread, or `asked` by fi_join if it joins at once: */
+	bool asked, attached;
+	union ibv_gid gid;
+	uint16_t lid;
+};
 
 static const struct sockaddr *sa(const struct sockaddr_storage *ss)
 {

@@ -12,7 +12,6 @@
 #include "fabric.h"
 #include "prov/verbs/discovery/info.h"
 #include "prov/verbs/discovery/inline.h"
-#include "prov/verbs/dgram/mc.h"
 #include "prov/verbs/msg/ops.h"
 #include "prov/verbs/cm/pep.h"
 #include "prov.h"
