@@ -8,7 +8,6 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include "prov/verbs/discovery/info.h"
-#include "prov/verbs/discovery/nic.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/discovery/info_rdm.h"
 

@@ -9,7 +9,6 @@
 #include <rdma/fi_endpoint.h>
 #include "prov/verbs/cm/conn.h"
 #include "info.h"
-#include "nic.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/msg/srx.h"
 #include "prov/verbs/queue/wc.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "prov/base/ops.h"
-#include "nic.h"
+#include "info.h"
 
 struct nic {
 	struct fid_nic fid;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Connections found by their numbers. */
-#include "conn_table.h"
 
 #include <stdlib.h>
 #include "rc_conn.h"
