@@ -125,7 +125,7 @@ static bool measure_atomic(const struct ofi_atomic_args *args, size_t *most)
 	return measure(args->msg.rma_iov, args->msg.rma_iov_count, most) &&
 	       measure(args->compare, args->compare_count, most) &&
 	       measure(args->result, args->result_count, most) &&
-	       (!args->msg.msg_iov || measure(args->msg.msg_iov, args->msg.iov_count, most));
+	       measure(args->msg.msg_iov, args->msg.iov_count, most);
 }
 
 static bool measure_call(const struct ofi_call *call, size_t *most)

@@ -378,7 +378,7 @@ static void lists_are_checked(void **state)
 	size_t n = WORK_LISTS + 1;
 	struct fi_msg_tagged msgs[] = { message(0), message(0) };
 	struct fi_msg_rma rmas[] = { transfer(0), transfer(0), transfer(0), transfer(0) };
-	struct ofi_atomic_args args[7];
+	struct ofi_atomic_args args[8];
 	int i;
 
 	(void)state;
@@ -389,14 +389,16 @@ static void lists_are_checked(void **state)
 		assert_int_equal(trigger_msg(FI_OP_RECV, &msgs[i], FI_TRIGGER), -FI_EINVAL);
 	for (i = 0; i < 4; i++)
 		assert_int_equal(trigger_rma(FI_OP_READ, &rmas[i], FI_TRIGGER), -FI_EINVAL);
-	for (i = 0; i < 7; i++)
+	for (i = 0; i < 8; i++)
 		args[i] = operation(0);
 	args[0].msg.iov_count = args[1].msg.rma_iov_count = n;
 	args[2].compare_count = args[3].result_count = n;
 	args[4].msg.rma_iov = NULL;
 	args[5].compare = NULL;
 	args[6].result = NULL;
-	for (i = 0; i < 7; i++)
+	args[7].msg.msg_iov = NULL;
+	args[7].msg.iov_count = n;
+	for (i = 0; i < 8; i++)
 		assert_int_equal(trigger_atomic(FI_OP_COMPARE_ATOMIC, &args[i], FI_TRIGGER),
 				 -FI_EINVAL);
 	/* As many as there may be are no fault. */
