@@ -164,7 +164,8 @@ static int visit_once(struct visit *visit)
 	ret = shm_enter(visit);
 	if (!ret)
 		return 0;
-	if (visit->created)
+	/* Whoever has the lock of the new file may take it away: two would take away the next one. */
+	if (visit->created && ret != AGAIN)
 		take_away(shm);
 	if (shm->base)
 		munmap(shm->base, shm->size);

@@ -27,6 +27,7 @@ static int fail_in; /* the so many-th call fails, 0 is none */
 static const char *failed;
 static bool hurry;    /* pauses take no time */
 static bool vanishes; /* the next name that is opened is taken away by another process */
+static int other_fd;  /* of a process that locks the next file as soon as it exists; or 0 */
 
 static int fails(const char *call)
 {
@@ -46,6 +47,28 @@ static int fails(const char *call)
 	}
 
 int __real_shm_open(const char *path, int flags, mode_t mode);
+
+static void lock_first(const char *path)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+
+	other_fd = __real_shm_open(path, O_RDWR, 0);
+	assert_true(other_fd > 0);
+	assert_int_equal(fcntl(other_fd, F_OFD_SETLK, &lock), 0);
+}
+
+/* The name is still that of its file: nobody else may have taken it away. */
+static void let_go(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(other_fd, &st), 0);
+	assert_int_equal(st.st_nlink, 1);
+	close(other_fd);
+	other_fd = 0;
+	shm_unlink(path);
+}
+
 int __wrap_shm_open(const char *path, int flags, mode_t mode);
 int __wrap_shm_open(const char *path, int flags, mode_t mode)
 {
@@ -53,6 +76,10 @@ int __wrap_shm_open(const char *path, int flags, mode_t mode)
 
 	if (vanishes && fd >= 0 && !(vanishes = false))
 		shm_unlink(path);
+	if (other_fd > 0)
+		let_go(path);
+	else if (other_fd < 0 && fd >= 0)
+		lock_first(path);
 	return fd;
 }
 
@@ -124,6 +151,7 @@ static int setup(void **state)
 	(void)state;
 	fail_in = 0;
 	hurry = vanishes = false;
+	other_fd = 0;
 	snprintf(path, sizeof(path), "/weft_test_shm.%d", (int)getpid());
 	snprintf(file, sizeof(file), "/dev/shm%s", path);
 	shm_unlink(path);
@@ -258,6 +286,20 @@ static void test_vanishes(void **state)
 	ofi_shm_close(&one);
 	assert_true(there());
 	ofi_shm_close(&two);
+	assert_false(there());
+}
+
+/* Another process is the first to lock the file that this one makes. */
+static void test_overtaken(void **state)
+{
+	struct ofi_shm one;
+
+	(void)state;
+	other_fd = -1;
+	assert_int_equal(open_with(&one, false, "made"), 0);
+	assert_int_equal(other_fd, 0);
+	assert_true(there());
+	ofi_shm_close(&one);
 	assert_false(there());
 }
 
@@ -416,7 +458,7 @@ int main(void)
 		TEST(test_two),	       TEST(test_left_behind), TEST(test_creator_killed),
 		TEST(test_lock),       TEST(test_stopped),     TEST(test_not_ours),
 		TEST(test_file_limit), TEST(test_each_fails),  TEST(test_close_fails),
-		TEST(test_crowd),      TEST(test_vanishes),
+		TEST(test_crowd),      TEST(test_vanishes),    TEST(test_overtaken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
