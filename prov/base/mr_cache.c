@@ -281,11 +281,31 @@ static void cache_join(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 	}
 }
 
+bool ofi_mr_cache_shed(struct ofi_mr_cache *cache, size_t len)
+{
+	struct ofi_mr_region *oldest;
+	size_t shed = 0;
+
+	ofi_lock(&cache->lock);
+	while (shed < len && (oldest = TAILQ_FIRST(&cache->unused))) {
+		shed += length(oldest);
+		cache_forget(cache, cache_place(cache, oldest));
+	}
+	ofi_unlock(&cache->lock);
+	deregister_dead(cache);
+	return shed;
+}
+
 static int register_region(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 {
-	region->access = region->wanted;
-	return cache->reg(cache->arg, (void *)region->start, length(region), &region->access,
-			  &region->mr);
+	int ret;
+
+	do {
+		region->access = region->wanted;
+		ret = cache->reg(cache->arg, (void *)region->start, length(region), &region->access,
+				 &region->mr);
+	} while (ret == -FI_ENOMEM && ofi_mr_cache_shed(cache, length(region)));
+	return ret;
 }
 
 /* The region is watched before it is registered, so that no change goes unnoticed. */

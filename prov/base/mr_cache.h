@@ -75,5 +75,10 @@ void ofi_mr_cache_fini(struct ofi_mr_cache *cache);
 int ofi_mr_cache_get(struct ofi_mr_cache *cache, const void *addr, size_t len, unsigned int access,
 		     struct ofi_mr_region **region);
 void ofi_mr_cache_put(struct ofi_mr_cache *cache, struct ofi_mr_region *region);
+/*
+ * Deregisters the least recently used regions without users, up to the length, so that the limit of
+ * locked memory leaves room for others. Returns false if there is none.
+ */
+bool ofi_mr_cache_shed(struct ofi_mr_cache *cache, size_t len);
 
 #endif

@@ -17,6 +17,7 @@ enum { PAGE = 4096, ROUNDS = 3000 };
 static size_t registered;
 static size_t registrations;
 static int reg_failures;     /* of the next registrations */
+static size_t reg_most;	     /* as the limit of locked memory has it */
 static unsigned int granted; /* to each registration, beside what it asks for */
 
 static int reg(void *arg, void *addr, size_t len, unsigned int *access, void **mr)
@@ -25,8 +26,10 @@ static int reg(void *arg, void *addr, size_t len, unsigned int *access, void **m
 	(void)len;
 	if (reg_failures) {
 		reg_failures--;
-		return -FI_ENOMEM;
+		return -FI_EFAULT;
 	}
+	if (registered == reg_most)
+		return -FI_ENOMEM;
 	__atomic_add_fetch(&registered, 1, __ATOMIC_RELAXED);
 	*access |= granted;
 	*mr = (void *)(registrations++ + 1);
@@ -46,6 +49,7 @@ static void open_cache(struct ofi_mr_cache *cache, size_t count, size_t size)
 	*cache = (struct ofi_mr_cache){ .reg = reg, .dereg = dereg };
 	registered = registrations = 0;
 	reg_failures = 0;
+	reg_most = SIZE_MAX;
 	granted = 0;
 	assert_int_equal(ofi_mr_cache_init(cache, count, size, true), 0);
 	if (!cache->monitored) {
@@ -288,7 +292,7 @@ static void test_failures(void **state)
 	assert_int_equal(ofi_mr_cache_get(&cache, at, 0, 0, &region), -FI_EINVAL);
 	assert_int_equal(ofi_mr_cache_get(&cache, at, SIZE_MAX, 0, &region), -FI_EINVAL);
 	reg_failures = 2;
-	assert_int_equal(ofi_mr_cache_get(&cache, at, 1, 0, &region), -FI_ENOMEM);
+	assert_int_equal(ofi_mr_cache_get(&cache, at, 1, 0, &region), -FI_EFAULT);
 	assert_int_equal(reg_failures, 0);
 	use(&cache, at, 2 * PAGE);
 	/* Joined to its neighbour it can't be registered: alone it can, for this use. */
@@ -299,6 +303,36 @@ static void test_failures(void **state)
 	assert_int_equal(registered, 1);
 	close_cache(&cache);
 	munmap(at, 4 * PAGE);
+}
+
+/* What nobody uses does not keep the next one from being registered, nor somebody else. */
+static void test_makes_room(void **state)
+{
+	struct ofi_mr_region *first, *second;
+	struct ofi_mr_cache cache;
+	char *at = map(8);
+	int i;
+
+	(void)state;
+	open_cache(&cache, 8, SIZE_MAX);
+	reg_most = 2;
+	for (i = 0; i < 4; i++)
+		use(&cache, at + 2 * i * PAGE, PAGE);
+	assert_int_equal(cache.count, 2);
+	/* The one that was used last is still there. */
+	assert_int_equal(ofi_mr_cache_get(&cache, at + 6 * PAGE, PAGE, 0, &first), 0);
+	assert_int_equal(registrations, 4);
+	assert_int_equal(ofi_mr_cache_get(&cache, at, PAGE, 0, &second), 0);
+	assert_int_equal(ofi_mr_cache_get(&cache, at + 2 * PAGE, PAGE, 0, &second), -FI_ENOMEM);
+	assert_false(ofi_mr_cache_shed(&cache, PAGE));
+	ofi_mr_cache_put(&cache, first);
+	assert_true(ofi_mr_cache_shed(&cache, PAGE));
+	assert_int_equal(registered, 1);
+	assert_int_equal(ofi_mr_cache_get(&cache, at, PAGE, 0, &second), 0);
+	ofi_mr_cache_put(&cache, second);
+	ofi_mr_cache_put(&cache, second);
+	close_cache(&cache);
+	munmap(at, 8 * PAGE);
 }
 
 static void test_without_monitor(void **state)
@@ -423,6 +457,7 @@ int main(void)
 		cmocka_unit_test(test_changed_in_use), cmocka_unit_test(test_file),
 		cmocka_unit_test(test_failures),       cmocka_unit_test(test_without_monitor),
 		cmocka_unit_test(test_two_caches),     cmocka_unit_test(test_attack),
+		cmocka_unit_test(test_makes_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

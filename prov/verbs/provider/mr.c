@@ -451,7 +451,7 @@ static int mr_check(const struct vrb_domain *domain, const struct iovec *iov, si
 
 static struct ibv_mr *reg_system(struct vrb_domain *domain, const struct iovec *iov, int access)
 {
-	struct ibv_mr *mr = ibv_reg_mr(domain->pd, iov->iov_base, iov->iov_len, access);
+	struct ibv_mr *mr = vrb_mr_new(domain, iov->iov_base, iov->iov_len, access);
 	int err = errno;
 
 	if (mr)

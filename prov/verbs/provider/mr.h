@@ -7,6 +7,7 @@
 #include <rdma/fabric.h>
 #include "prov/base/domain.h"
 
+struct ibv_mr;
 struct vrb_domain;
 
 /* Returns true if the device chooses keys, false if the application does. */
@@ -21,6 +22,11 @@ int vrb_mr_raw_get(uint64_t key, size_t size, uint64_t base, const struct fi_mr_
  */
 int vrb_mr_raw_map(size_t size, const struct fi_mr_map_raw *map);
 int vrb_mr_raw_unmap(const uint64_t *key);
+/*
+ * Registers memory like ibv_reg_mr. If the limit of locked memory is reached, cached registrations
+ * that nobody uses make room.
+ */
+struct ibv_mr *vrb_mr_new(struct vrb_domain *domain, void *addr, size_t len, int access);
 /* Finds regions by key; only for RDM domains. */
 extern const struct ofi_domain_ops vrb_domain_mr_ops;
 

@@ -9,6 +9,7 @@
 #include "buf.h"
 #include "prov/verbs/provider/domain.h"
 #include "prov/verbs/provider/err.h"
+#include "prov/verbs/provider/mr.h"
 #include "prov/verbs/provider/prov.h"
 #include "src/ds/clock.h"
 
@@ -59,7 +60,7 @@ static struct vrb_rdm_chunk *chunk_new(struct vrb_domain *domain, uint32_t bufs,
 	chunk->map =
 		mmap(NULL, chunk->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (chunk->heads && chunk->map != MAP_FAILED)
-		chunk->mr = ibv_reg_mr(domain->pd, chunk->map, chunk->len, IBV_ACCESS_LOCAL_WRITE);
+		chunk->mr = vrb_mr_new(domain, chunk->map, chunk->len, IBV_ACCESS_LOCAL_WRITE);
 	if (chunk->mr)
 		return chunk;
 	chunk_failed(chunk, errno);

@@ -13,6 +13,7 @@
 #include "prov/rdm/peer.h"
 #include "window.h"
 #include "prov/verbs/provider/err.h"
+#include "prov/verbs/provider/mr.h"
 #include "prov/verbs/provider/mr_hmem.h"
 #include "prov/verbs/provider/prov.h"
 
@@ -116,7 +117,7 @@ static int lease_new(struct ofi_rdm_ep *ep, const struct iovec *iov, int access,
 	if (!*lease)
 		return -FI_ENOMEM;
 	(*lease)->ibv = hmem ? reg_hmem(ep, iov, access, hmem, &why)
-			     : ibv_reg_mr(domain->pd, iov->iov_base, iov->iov_len,
+			     : vrb_mr_new(domain, iov->iov_base, iov->iov_len,
 					  granted_by_device(ep, access));
 	if ((*lease)->ibv && vrb_mr_table_add(domain, (*lease)->ibv, access)) {
 		ibv_dereg_mr((*lease)->ibv);
