@@ -73,6 +73,8 @@ static void test_bounds(void **state)
 	}
 	assert_true(copies(LEN - 1, 1, false));
 	assert_true(copies(LEN, 0, false));
+	assert_true(vrb_mr_table_copy(&domain, KEY, (uintptr_t)memory, 1, true, NULL));
+	assert_false(vrb_mr_table_copy(&domain, KEY, (uintptr_t)memory, LEN + 1, true, NULL));
 	assert_false(vrb_mr_table_copy(&domain, KEY + 1, (uintptr_t)memory, 1, false, bytes));
 }
 

@@ -214,6 +214,27 @@ static void an_access_without_the_right_whose_refusal_is_lost(void **state)
 	without_the_right(true);
 }
 
+/* What was posted before it, and is permitted, is complete, although it takes longer. */
+static void an_access_without_the_right_after_a_read(void **state)
+{
+	static uint8_t bytes[UD_REGION / 2];
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+	struct ud_node *node = passive->node;
+
+	(void)state;
+	exchange();
+	memset(node->region, 5, sizeof(bytes));
+	ud_net_post(active, IBV_WR_RDMA_READ, bytes, sizeof(bytes), (uintptr_t)node->region,
+		    node->mr.rkey, 2);
+	ud_net_post(active, IBV_WR_RDMA_WRITE, bytes, 16, (uintptr_t)node->region + UD_REGION - 8,
+		    node->mr.rkey, 2);
+	ud_net_watch(1000000, counts);
+	assert_int_equal(counts[IBV_WC_SUCCESS], 1);
+	assert_int_equal(counts[IBV_WC_REM_ACCESS_ERR], 1);
+	assert_memory_equal(bytes, node->region, sizeof(bytes));
+	assert_int_equal(passive->err, FI_EKEYREJECTED);
+}
+
 /* Returns true if the passive end acknowledges a message in the call that returns it. */
 static bool is_acknowledged_at_once(void)
 {
@@ -524,6 +545,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_access_without_the_right, begin, end),
 		cmocka_unit_test_setup_teardown(an_access_without_the_right_whose_refusal_is_lost,
 						begin, end),
+		cmocka_unit_test_setup_teardown(an_access_without_the_right_after_a_read, begin,
+						end),
 		cmocka_unit_test_setup_teardown(a_write_alone_is_acknowledged_at_once, begin, end),
 		cmocka_unit_test_setup_teardown(a_message_is_acknowledged_before_it_is_seen, begin,
 						end),

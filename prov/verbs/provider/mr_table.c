@@ -99,7 +99,7 @@ bool vrb_mr_table_copy(struct vrb_domain *domain, uint32_t key, uint64_t addr, s
 	ofi_lock(&table->lock);
 	found = tfind(&wanted, &table->tree, region_compare);
 	fits = found && permits(*found, addr, len, access);
-	if (fits)
+	if (fits && buffer)
 		memcpy(written ? memory : buffer, written ? buffer : memory, len);
 	ofi_unlock(&table->lock);
 	return fits;

@@ -31,7 +31,8 @@ int vrb_mr_table_add(struct vrb_domain *domain, const struct ibv_mr *mr, int acc
 void vrb_mr_table_remove(struct vrb_domain *domain, const struct ibv_mr *mr);
 /*
  * Copies len bytes from the buffer to the memory at addr if `written`, else from the memory to the
- * buffer. Returns false, without a copy, if the key does not permit access to all of them.
+ * buffer. Without a buffer, it only checks. Returns false, without a copy, if the key does not
+ * permit access to all of them.
  */
 bool vrb_mr_table_copy(struct vrb_domain *domain, uint32_t key, uint64_t addr, size_t len,
 		       bool written, void *buffer);

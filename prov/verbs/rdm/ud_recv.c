@@ -98,9 +98,16 @@ static bool is_apart(const struct vrb_ud_conn *ud, const struct vrb_ud_packet *p
 	return !packet->last && all->parts >= all->recv_head - all->recv_tail;
 }
 
-/* Returns true if the packet has to wait, for a buffer or for messages of the queue pair. */
+/*
+ * Returns true if the packet has to wait, for a buffer or for messages of the queue pair. A write
+ * that will be refused waits for the answers to earlier reads, because the connection ends with it.
+ */
 static bool must_wait(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 {
+	if (packet->kind == VRB_UD_WRITE)
+		return ofi_unlikely(ud->job_count) &&
+		       !vrb_mr_table_copy(vrb_rc_domain(ud->conn->ep), packet->key, packet->addr,
+					  packet->len, true, NULL);
 	if (packet->kind == VRB_UD_BACK)
 		return vrb_ud_back_waits(ud, packet);
 	return packet->kind == VRB_UD_SEND && (is_apart(ud, packet) ? packet->last : !ud->part) &&
