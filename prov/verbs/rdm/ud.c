@@ -422,7 +422,7 @@ static void conn_empty(struct vrb_ud_conn *ud)
 		vrb_ud_wr_free(ud, wr);
 	}
 	for (list = 0; list < VRB_UD_LISTS; list++)
-		vrb_ud_unlist(ud, list);
+		vrb_ud_unlist(vrb_ud_of(ud), ud, list);
 }
 
 void vrb_ud_conn_close(struct vrb_rc_conn *conn)
@@ -478,10 +478,8 @@ void vrb_ud_conn_heard(struct vrb_rc_conn *conn)
 
 void vrb_ud_conn_lost(struct vrb_rc_conn *conn)
 {
-	if (conn->ud->over)
-		return;
-	conn->ud->over = true;
-	vrb_ud_tell(conn->ud, FI_ECONNRESET);
+	if (!conn->ud->over)
+		vrb_ud_over(conn->ud, FI_ECONNRESET);
 }
 
 int vrb_ud_conn_start(struct vrb_rc_conn *conn)

@@ -9,7 +9,7 @@ static void done_soon(struct vrb_ud_conn *ud)
 	const struct vrb_ud_wr *first = STAILQ_FIRST(&ud->wrs);
 
 	if (first && first->done && !ud->broken)
-		vrb_ud_list(ud, VRB_UD_DONE);
+		vrb_ud_list(vrb_ud_of(ud), ud, VRB_UD_DONE);
 }
 
 static void count_unhandled(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
@@ -82,7 +82,7 @@ void vrb_ud_drop_sent(struct vrb_ud_conn *ud)
 void vrb_ud_fail_soon(struct vrb_ud_conn *ud)
 {
 	if (!STAILQ_EMPTY(&ud->wrs) && !vrb_ud_back_drains(ud))
-		vrb_ud_list(ud, VRB_UD_FAILING);
+		vrb_ud_list(vrb_ud_of(ud), ud, VRB_UD_FAILING);
 }
 
 void vrb_ud_fail(struct vrb_ud_conn *ud, enum ibv_wc_status status)

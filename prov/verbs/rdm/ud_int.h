@@ -354,25 +354,27 @@ static inline bool vrb_ud_is_listed(const struct vrb_ud_conn *ud, enum vrb_ud_li
 }
 
 /* Appends the connection to the list unless it is there. */
-static inline void vrb_ud_list(struct vrb_ud_conn *ud, enum vrb_ud_list list)
+static inline void vrb_ud_list(struct vrb_ud *all, struct vrb_ud_conn *ud, enum vrb_ud_list list)
 {
-	if (!vrb_ud_is_listed(ud, list))
-		TAILQ_INSERT_TAIL(&vrb_ud_of(ud)->lists[list], ud, entry[list]);
+	if (vrb_ud_is_listed(ud, list))
+		return;
 	ud->listed |= (uint8_t)(1u << list);
+	TAILQ_INSERT_TAIL(&all->lists[list], ud, entry[list]);
 }
 
 /* Removes the connection from the list if it is there. */
-static inline void vrb_ud_unlist(struct vrb_ud_conn *ud, enum vrb_ud_list list)
+static inline void vrb_ud_unlist(struct vrb_ud *all, struct vrb_ud_conn *ud, enum vrb_ud_list list)
 {
-	if (vrb_ud_is_listed(ud, list))
-		TAILQ_REMOVE(&vrb_ud_of(ud)->lists[list], ud, entry[list]);
+	if (!vrb_ud_is_listed(ud, list))
+		return;
 	ud->listed &= (uint8_t) ~(1u << list);
+	TAILQ_REMOVE(&all->lists[list], ud, entry[list]);
 }
 
 /* Has the next poll send what waits to be sent. */
 static inline void vrb_ud_send_soon(struct vrb_ud_conn *ud)
 {
-	vrb_ud_list(ud, VRB_UD_BUSY);
+	vrb_ud_list(vrb_ud_of(ud), ud, VRB_UD_BUSY);
 	vrb_ud_of(ud)->short_of_room = true;
 }
 

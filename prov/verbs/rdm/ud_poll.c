@@ -73,7 +73,7 @@ static int report_done(struct vrb_ud *all, int count, struct ibv_wc *wc)
 			break;
 		if (ofi_unlikely(ud->settles))
 			n += report_settled(ud, wc + n);
-		vrb_ud_unlist(ud, VRB_UD_DONE);
+		vrb_ud_unlist(all, ud, VRB_UD_DONE);
 	}
 	return n;
 }
@@ -117,7 +117,7 @@ static int report_failed(struct vrb_ud *all, int count, struct ibv_wc *wc)
 			n += report_wr(ud, failure(ud), wc + n);
 		if (has_failed(ud))
 			break;
-		vrb_ud_unlist(ud, VRB_UD_FAILING);
+		vrb_ud_unlist(all, ud, VRB_UD_FAILING);
 	}
 	return n;
 }
@@ -144,7 +144,7 @@ static void ack_messages(struct vrb_ud *all)
 	struct vrb_ud_conn *ud;
 
 	while ((ud = TAILQ_FIRST(&all->lists[VRB_UD_PROMPT]))) {
-		vrb_ud_unlist(ud, VRB_UD_PROMPT);
+		vrb_ud_unlist(all, ud, VRB_UD_PROMPT);
 		if (!ud->over && ud->ack.owes != OFI_RDM_ACK_NEVER)
 			vrb_ud_send_ack(ud);
 	}

@@ -120,7 +120,7 @@ static void ack_soon(struct vrb_ud_conn *ud)
 
 	ud->met = all->now;
 	if (ud->chats < ud->chats_needed && all->now - ud->acked >= VRB_UD_PROMPT_US)
-		vrb_ud_list(ud, VRB_UD_PROMPT);
+		vrb_ud_list(all, ud, VRB_UD_PROMPT);
 }
 
 static void begin_message(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
@@ -192,7 +192,7 @@ static void take_write(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packe
 			       true, (void *)(uintptr_t)packet->payload))
 		refuse_access(ud, packet);
 	else if (packet->last)
-		vrb_ud_list(ud, VRB_UD_PROMPT);
+		vrb_ud_list(vrb_ud_of(ud), ud, VRB_UD_PROMPT);
 }
 
 static void take_read(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
@@ -279,7 +279,7 @@ static void deliver(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
 
 	if (!ud->reason && (vrb_ud_is_listed(ud, VRB_UD_STALLED) || must_wait(ud, &rx->packet))) {
 		STAILQ_INSERT_TAIL(&ud->stalled, rx, stalled);
-		vrb_ud_list(ud, VRB_UD_STALLED);
+		vrb_ud_list(all, ud, VRB_UD_STALLED);
 		return;
 	}
 	handle(ud, &rx->packet);
@@ -297,7 +297,7 @@ static void unstall(struct vrb_ud_conn *ud)
 	}
 	if (rx)
 		return;
-	vrb_ud_unlist(ud, VRB_UD_STALLED);
+	vrb_ud_unlist(vrb_ud_of(ud), ud, VRB_UD_STALLED);
 	if (ud->end_err)
 		vrb_ud_tell(ud, ud->end_err);
 	if (!ud->over)
@@ -330,7 +330,7 @@ void vrb_ud_drop_received(struct vrb_ud_conn *ud)
 		STAILQ_REMOVE_HEAD(&ud->stalled, stalled);
 		rx_put(all, rx);
 	}
-	vrb_ud_unlist(ud, VRB_UD_STALLED);
+	vrb_ud_unlist(all, ud, VRB_UD_STALLED);
 	if (ud->part && ud->is_apart)
 		free(ud->part);
 	else if (ud->part)

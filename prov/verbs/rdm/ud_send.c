@@ -336,7 +336,7 @@ void vrb_ud_watch(struct vrb_ud_conn *ud)
 		next = ud->ready_at;
 	if (next == OFI_RDM_ACK_NEVER && !has_work(ud))
 		return;
-	vrb_ud_list(ud, VRB_UD_BUSY);
+	vrb_ud_list(all, ud, VRB_UD_BUSY);
 	if (next < all->next)
 		all->next = next;
 	/* The endpoint's timer polls soon if nobody else does. */

@@ -222,7 +222,7 @@ static bool sleep_now(struct vrb_ud *all, struct vrb_ud_conn *ud)
 
 	if (!asleep)
 		return false;
-	vrb_ud_unlist(ud, VRB_UD_BUSY);
+	vrb_ud_unlist(all, ud, VRB_UD_BUSY);
 	ud->asleep = true;
 	ud->path = NULL;
 	memcpy(asleep, ud, common);
@@ -254,7 +254,7 @@ static bool look_at(struct vrb_ud *all, struct vrb_ud_conn *ud)
 		return sleep_now(all, ud);
 	/* No later work request follows that would report the silent ones. */
 	ud->settles = true;
-	vrb_ud_list(ud, VRB_UD_DONE);
+	vrb_ud_list(all, ud, VRB_UD_DONE);
 	return false;
 }
 
