@@ -298,14 +298,9 @@ bool ofi_mr_cache_shed(struct ofi_mr_cache *cache, size_t len)
 
 static int register_region(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 {
-	int ret;
-
-	do {
-		region->access = region->wanted;
-		ret = cache->reg(cache->arg, (void *)region->start, length(region), &region->access,
-				 &region->mr);
-	} while (ret == -FI_ENOMEM && ofi_mr_cache_shed(cache, length(region)));
-	return ret;
+	region->access = region->wanted;
+	return cache->reg(cache->arg, (void *)region->start, length(region), &region->access,
+			  &region->mr);
 }
 
 /* The region is watched before it is registered, so that no change goes unnoticed. */

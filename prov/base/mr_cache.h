@@ -36,7 +36,8 @@ struct ofi_mr_cache {
 	struct ofi_monitor monitor;
 	/*
 	 * Registers memory. *access is the requested access, a bit mask that the cache only
-	 * compares; reg() may allow more and reports it there. Returns 0 or -FI_E*.
+	 * compares; reg() may allow more and reports it there. It may shed regions, see
+	 * ofi_mr_cache_shed(). Returns 0 or -FI_E*.
 	 */
 	int (*reg)(void *arg, void *addr, size_t len, unsigned int *access, void **mr);
 	void (*dereg)(void *arg, void *mr); /* also called from the monitor's thread */

@@ -22,13 +22,11 @@ static unsigned int granted; /* to each registration, beside what it asks for */
 
 static int reg(void *arg, void *addr, size_t len, unsigned int *access, void **mr)
 {
-	(void)arg;
-	(void)len;
 	if (reg_failures) {
 		reg_failures--;
 		return -FI_EFAULT;
 	}
-	if (registered == reg_most)
+	if (registered == reg_most && !ofi_mr_cache_shed(arg, len))
 		return -FI_ENOMEM;
 	__atomic_add_fetch(&registered, 1, __ATOMIC_RELAXED);
 	*access |= granted;
@@ -46,7 +44,7 @@ static void dereg(void *arg, void *mr)
 
 static void open_cache(struct ofi_mr_cache *cache, size_t count, size_t size)
 {
-	*cache = (struct ofi_mr_cache){ .reg = reg, .dereg = dereg };
+	*cache = (struct ofi_mr_cache){ .reg = reg, .dereg = dereg, .arg = cache };
 	registered = registrations = 0;
 	reg_failures = 0;
 	reg_most = SIZE_MAX;

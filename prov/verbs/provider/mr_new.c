@@ -5,16 +5,20 @@
 #include "mr.h"
 #include "prov/base/mr_cache.h"
 
+#define TRIES 3 /* more would not help, but would empty the cache */
+
 struct ibv_mr *vrb_mr_new(struct vrb_domain *domain, void *addr, size_t len, int access)
 {
 	struct ofi_mr_cache *cache = domain->base.cache;
-	struct ibv_mr *mr;
-	int err;
+	struct ibv_mr *mr = ibv_reg_mr(domain->pd, addr, len, access);
+	int tries, err = errno;
 
-	do {
+	for (tries = 1; !mr && err == ENOMEM && tries < TRIES; tries++) {
+		if (!cache || !ofi_mr_cache_shed(cache, len))
+			break;
 		mr = ibv_reg_mr(domain->pd, addr, len, access);
 		err = errno;
-	} while (!mr && err == ENOMEM && cache && ofi_mr_cache_shed(cache, len));
+	}
 	errno = err;
 	return mr;
 }
