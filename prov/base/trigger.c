@@ -67,6 +67,8 @@ static void collect_cntr(struct ofi_triggers *triggers, struct ofi_cntr *cntr)
 	uint64_t all = value + __atomic_load_n(&cntr->errors, __ATOMIC_SEQ_CST);
 	struct ofi_trigger *trigger, *next;
 
+	if (all < value)
+		all = UINT64_MAX;
 	for (trigger = TAILQ_FIRST(&cntr->waiting); trigger && trigger->threshold <= all;
 	     trigger = next) {
 		next = TAILQ_NEXT(trigger, link);
@@ -245,22 +247,43 @@ unsigned int ofi_triggers_cancel(struct ofi_triggers *triggers,
 	return n;
 }
 
+static struct ofi_trigger *take_waiting(struct ofi_triggers *triggers,
+					const struct ofi_trigger_match *match)
+{
+	struct ofi_trigger *trigger;
+	struct ofi_cntr *cntr;
+
+	LIST_FOREACH (cntr, &triggers->cntrs, trigger_link)
+		TAILQ_FOREACH (trigger, &cntr->waiting, link)
+			if (matches(trigger, match)) {
+				trigger_leave(trigger);
+				return trigger;
+			}
+	return NULL;
+}
+
+static struct ofi_trigger *take_ready(struct ofi_triggers *triggers,
+				      const struct ofi_trigger_match *match)
+{
+	struct ofi_trigger *trigger;
+
+	TAILQ_FOREACH (trigger, &triggers->ready, link)
+		if (trigger != triggers->firing && matches(trigger, match)) {
+			TAILQ_REMOVE(&triggers->ready, trigger, link);
+			return trigger;
+		}
+	return NULL;
+}
+
 struct ofi_trigger *ofi_triggers_take(struct ofi_triggers *triggers,
 				      const struct ofi_trigger_match *match)
 {
-	struct ofi_trigger *trigger = NULL;
-	struct ofi_cntr *cntr;
+	struct ofi_trigger *trigger;
 
 	ofi_lock(&triggers->lock);
-	LIST_FOREACH (cntr, &triggers->cntrs, trigger_link) {
-		TAILQ_FOREACH (trigger, &cntr->waiting, link)
-			if (matches(trigger, match))
-				break;
-		if (trigger)
-			break;
-	}
-	if (trigger)
-		trigger_leave(trigger);
+	trigger = take_waiting(triggers, match);
+	if (!trigger)
+		trigger = take_ready(triggers, match);
 	ofi_unlock(&triggers->lock);
 	return trigger;
 }

@@ -212,13 +212,47 @@ static void test_take(void **state)
 	assert_int_equal(parent.children, 0);
 }
 
+/* So is work that is due and finds no room. */
+static void test_take_ready(void **state)
+{
+	struct fid_cntr *cntr = open_cntr();
+	struct ofi_trigger_match match = { .context = &dropped };
+	struct job *job = new_job(cntr, 1, 0);
+
+	(void)state;
+	job->trigger.context = &dropped;
+	job->trigger.owner = &busy;
+	ofi_triggers_add(&triggers, &job->trigger);
+	busy = 9;
+	fi_cntr_add(cntr, 1);
+	assert_ptr_equal(ofi_triggers_take(&triggers, &match), &job->trigger);
+	ofi_trigger_finish(&job->trigger);
+	busy = 0;
+	fi_cntr_read(cntr);
+	assert_int_equal(count, 0);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+}
+
+/* The largest value is reached by no other, with errors or without. */
+static void test_most(void **state)
+{
+	struct fid_cntr *cntr = open_cntr();
+
+	(void)state;
+	add(cntr, 5, 1);
+	fi_cntr_adderr(cntr, 1);
+	fi_cntr_set(cntr, UINT64_MAX);
+	assert_int_equal(count, 1);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+}
+
 #define test(name) cmocka_unit_test_setup(name, setup)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(test_order), test(test_errors), test(test_retry),
-		test(test_chain), test(test_cancel), test(test_take),
+		test(test_order),  test(test_errors), test(test_retry),	     test(test_chain),
+		test(test_cancel), test(test_take),   test(test_take_ready), test(test_most),
 	};
 
 	return cmocka_run_group_tests_name("trigger", tests, NULL, NULL);
