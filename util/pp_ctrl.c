@@ -273,6 +273,9 @@ int pp_ctrl_recv_name(struct pp_ctrl *ctrl, struct pp_name *name)
 	if (!name->len || name->len > sizeof(name->addr))
 		return pp_ctrl_protocol_error("length of address");
 	ret = pp_ctrl_recv(ctrl, &name->format, sizeof(name->format));
+	/* In this format, an address vector takes pointers. */
+	if (!ret && name->format == FI_ADDR_STR)
+		return pp_ctrl_protocol_error("format of address");
 	if (!ret)
 		ret = pp_ctrl_recv(ctrl, name->addr, name->len);
 	if (!ret && pp_name_is_ip(name))

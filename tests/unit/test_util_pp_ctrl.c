@@ -169,6 +169,7 @@ static void test_name(void **state)
 static void test_bad_name(void **state)
 {
 	static const char *const lengths[] = { "\0\0\0\0", "\0\0\2\1", "\xff\xff\xff\xff" };
+	const uint32_t format = FI_ADDR_STR;
 	struct pp_name got;
 	struct pair pair;
 	size_t i;
@@ -180,6 +181,13 @@ static void test_bad_name(void **state)
 		assert_int_equal(pp_ctrl_recv_name(&pair.ctrl, &got), -EPROTO);
 		close_pair(&pair);
 	}
+	/* An address vector would take the text for pointers. */
+	pair = open_pair(true);
+	peer_sends(&pair, "\0\0\0\x10", 4);
+	peer_sends(&pair, &format, 4);
+	peer_sends(&pair, "fi_sockaddr_in:/", 16);
+	assert_int_equal(pp_ctrl_recv_name(&pair.ctrl, &got), -EPROTO);
+	close_pair(&pair);
 }
 
 static void test_peer_gone(void **state)
