@@ -15,7 +15,7 @@ void ofi_nic_free(struct fid_nic *nic)
 
 static void wipe_key(uint8_t *key, size_t size)
 {
-	if (key)
+	if (key && size != FI_AV_AUTH_KEY)
 		explicit_bzero(key, size);
 	free(key);
 }

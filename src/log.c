@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -145,7 +146,7 @@ static void read_interval(void)
 		return;
 	errno = 0;
 	ms = strtoul(value, &end, 0);
-	if (errno || *end || strchr(value, '-'))
+	if (errno || *end || strchr(value, '-') || ms > LLONG_MAX)
 		complain("FI_LOG_INTERVAL", value, NULL, "takes milliseconds; using 2000");
 	else
 		config.interval = ms;

@@ -110,6 +110,9 @@ static void test_alloc(void **state)
 	assert_null(info->nic);
 	assert_null(info->next);
 	assert_int_equal(info->caps, 0);
+	/* This size says that address vectors have the keys. */
+	info->domain_attr->auth_key = malloc(1);
+	info->domain_attr->auth_key_size = FI_AV_AUTH_KEY;
 	fi_freeinfo(info);
 	fi_freeinfo(NULL);
 }

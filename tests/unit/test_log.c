@@ -159,6 +159,9 @@ static void test_interval(void **state)
 	assert_string_equal(output("FI_LOG_INTERVAL", "0", say_repeated), "now now now ");
 	assert_non_null(
 		strstr(output("FI_LOG_INTERVAL", "-3", say_repeated), "takes milliseconds"));
+	assert_non_null(strstr(output("FI_LOG_INTERVAL", "18446744073709551615", say_repeated),
+			       "takes milliseconds"));
+	assert_string_equal(output("FI_LOG_INTERVAL", "9223372036854775807", say_repeated), "now ");
 }
 
 static void say_in_file(void)
