@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "monitor.h"
+#include "src/ds/thread.h"
 
 #define ANNOUNCE_MS 1000
 #define PAGES	    3
@@ -96,7 +97,7 @@ static bool change_is_announced(struct seen *seen, char *map, size_t len)
 	if (ofi_monitor_watch(&seen->monitor, (uintptr_t)map, (uintptr_t)map + len))
 		return false;
 	ofi_lock(&seen->lock);
-	if (pthread_create(&thread, NULL, drop_pages, &drop)) {
+	if (ofi_thread_start(&thread, drop_pages, &drop)) {
 		ofi_unlock(&seen->lock);
 		return false;
 	}

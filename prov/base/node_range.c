@@ -16,27 +16,18 @@
 
 enum { NODE_LEN = 256, PORT_MAX = 65535 };
 
-/*
- * Adds to a numeric address as to an integer. Returns false if the node is not a numeric address.
- */
-static bool next_numeric(const char *node, size_t add, char *buf, size_t len)
+/* Adds to a numeric address as to an integer. Returns false if there is no such address. */
+static bool next_numeric(int family, uint8_t *addr, size_t add, char *buf, size_t len)
 {
-	uint8_t addr[16];
-	int family = AF_INET, last = 3;
+	int last = family == AF_INET ? 3 : 15;
 	size_t sum;
 
-	if (inet_pton(AF_INET, node, addr) != 1) {
-		if (inet_pton(AF_INET6, node, addr) != 1)
-			return false;
-		family = AF_INET6;
-		last = 15;
-	}
 	for (; add && last >= 0; last--) {
 		sum = addr[last] + (add & 0xff);
 		addr[last] = (uint8_t)sum;
 		add = (add >> 8) + (sum >> 8);
 	}
-	return inet_ntop(family, addr, buf, (socklen_t)len);
+	return !add && inet_ntop(family, addr, buf, (socklen_t)len);
 }
 
 static bool next_name(const char *node, size_t add, char *buf, size_t len)
@@ -54,14 +45,20 @@ static bool next_name(const char *node, size_t add, char *buf, size_t len)
 }
 
 /*
- * Writes the node that is `add` after this one. Returns false if there is none, because the name
- * does not end with a number, or if buf is too short.
+ * Writes the node that is `add` after this one. Returns false if there is none: the name does not
+ * end with a number, the address is the last one, or buf is too short.
  */
 static bool node_after(const char *node, size_t add, char *buf, size_t len)
 {
+	uint8_t addr[16];
+
 	if (!add)
 		return (size_t)snprintf(buf, len, "%s", node) < len;
-	return next_numeric(node, add, buf, len) || next_name(node, add, buf, len);
+	if (inet_pton(AF_INET, node, addr) == 1)
+		return next_numeric(AF_INET, addr, add, buf, len);
+	if (inet_pton(AF_INET6, node, addr) == 1)
+		return next_numeric(AF_INET6, addr, add, buf, len);
+	return next_name(node, add, buf, len);
 }
 
 int ofi_av_batch_new(struct ofi_av_batch *batch)

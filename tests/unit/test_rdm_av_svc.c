@@ -96,6 +96,10 @@ static void not_all_can_be_had(void **state)
 	assert_int_equal(fi_av_insertsym(av, "localhost", 2, "5000", 1, addr, FI_SYNC_ERR, errs),
 			 1);
 	assert_int_equal(errs[1], FI_EINVAL);
+	/* There is no address after the last one. */
+	assert_int_equal(
+		fi_av_insertsym(av, "255.255.255.255", 2, "5000", 1, addr, FI_SYNC_ERR, errs), 1);
+	assert_int_equal(errs[1], FI_EINVAL);
 	assert_int_equal(fi_av_insertsvc(av, "10.0.0.5", "65536", addr, 0, NULL), 0);
 	assert_int_equal(fi_av_insertsvc(av, "no such host", "1", addr, FI_SYNC_ERR, errs), 0);
 	assert_int_equal(errs[0], FI_ENODATA);
