@@ -370,6 +370,39 @@ static void test_strange(void **state)
 	close_trigger(rig);
 }
 
+/* An endpoint with a completion queue for one direction: the work of the other completes there. */
+static void check_one_way(struct rig *rig, uint64_t dir, struct fid_cq *cq, enum fi_op_type other)
+{
+	struct fi_deferred_work work;
+	struct fi_op_msg op;
+
+	rig->info->caps = FI_MSG | FI_TRIGGER | (dir == FI_RECV ? FI_RECV : FI_SEND);
+	when = cnt_open_cntr(rig, FI_WAIT_NONE);
+	done = cnt_open_cntr(rig, FI_WAIT_NONE);
+	assert_int_equal(fi_endpoint(rig->domain, rig->info, &rig->ep, NULL), 0);
+	assert_int_equal(fi_ep_bind(rig->ep, &rig_eq.fid.fid, 0), 0);
+	assert_int_equal(fi_ep_bind(rig->ep, &cq->fid, dir), 0);
+	cnt_ready(rig);
+	work = work_send(rig, &op, 0);
+	work.op_type = other;
+	assert_int_equal(queue(rig, &work), 0);
+	if (other == FI_OP_RECV)
+		cnt_complete_recv(rig, NULL, IBV_WC_RECV);
+	else
+		complete_all(rig);
+	assert_int_equal(fi_cntr_read(done), 1);
+	close_trigger(rig);
+}
+
+static void test_one_way(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_open_cqs(rig);
+	check_one_way(rig, FI_TRANSMIT, rig->cq[0], FI_OP_RECV);
+	check_one_way(rig, FI_RECV, rig->cq[1], FI_OP_SEND);
+}
+
 /* Without the capability nothing can wait. */
 static void test_without(void **state)
 {
@@ -392,7 +425,7 @@ int main(void)
 		RIG_TEST(test_messages), RIG_TEST(test_rma),	 RIG_TEST(test_atomics),
 		RIG_TEST(test_deferred), RIG_TEST(test_chain),	 RIG_TEST(test_cancel),
 		RIG_TEST(test_full),	 RIG_TEST(test_down),	 RIG_TEST(test_bad),
-		RIG_TEST(test_without),	 RIG_TEST(test_strange),
+		RIG_TEST(test_without),	 RIG_TEST(test_strange), RIG_TEST(test_one_way),
 	};
 
 	return RIG_RUN("verbs trigger", tests);

@@ -263,7 +263,7 @@ int vrb_cntr_bind(struct vrb_ep *ep, struct ofi_cntr *cntr, uint64_t flags)
 
 int vrb_cntr_watch_work(struct vrb_ep *ep, struct ofi_cntr *cntr, bool recv)
 {
-	struct vrb_cq *cq = recv ? ep->rx_cq : ep->tx_cq;
+	struct vrb_cq *cq = cq_of(ep, recv ? VRB_COUNT_RECV : VRB_COUNT_SEND);
 
 	if (!ep->enabled)
 		return -FI_EOPBADSTATE;
