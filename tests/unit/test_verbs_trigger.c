@@ -8,6 +8,7 @@
 #include <rdma/fi_trigger.h>
 #include "capture.h"
 #include "cntr_rig.h"
+#include "srx_rig.h"
 
 static struct fid_cntr *when, *done;
 static uint64_t word = 7, compare = 8, result;
@@ -403,6 +404,32 @@ static void test_one_way(void **state)
 	check_one_way(rig, FI_RECV, rig->cq[1], FI_OP_SEND);
 }
 
+/*
+ * Receives cannot wait on an endpoint with a shared receive context. Such work would never be
+ * posted, and would hold up what waits behind it.
+ */
+static void test_shared_rx(void **state)
+{
+	struct rig *rig = *state;
+	struct fi_deferred_work recv, send;
+	struct fi_op_msg op[2];
+
+	rig->info->caps |= FI_TRIGGER;
+	srx_open_all(rig);
+	when = cnt_open_cntr(rig, FI_WAIT_NONE);
+	done = cnt_open_cntr(rig, FI_WAIT_NONE);
+	recv = work_send(rig, &op[0], 0);
+	recv.op_type = FI_OP_RECV;
+	send = work_send(rig, &op[1], 0);
+	assert_int_equal(queue(rig, &recv), -FI_EOPNOTSUPP);
+	assert_int_equal(queue(rig, &send), 0);
+	sent(rig, 1);
+	complete_all(rig);
+	assert_int_equal(fi_cntr_read(done), 1);
+	close_trigger(rig);
+	assert_int_equal(fi_close(&rig_srx->fid), 0);
+}
+
 /* Without the capability nothing can wait. */
 static void test_without(void **state)
 {
@@ -422,10 +449,11 @@ static void test_without(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_messages), RIG_TEST(test_rma),	 RIG_TEST(test_atomics),
-		RIG_TEST(test_deferred), RIG_TEST(test_chain),	 RIG_TEST(test_cancel),
-		RIG_TEST(test_full),	 RIG_TEST(test_down),	 RIG_TEST(test_bad),
-		RIG_TEST(test_without),	 RIG_TEST(test_strange), RIG_TEST(test_one_way),
+		RIG_TEST(test_messages),  RIG_TEST(test_rma),	  RIG_TEST(test_atomics),
+		RIG_TEST(test_deferred),  RIG_TEST(test_chain),	  RIG_TEST(test_cancel),
+		RIG_TEST(test_full),	  RIG_TEST(test_down),	  RIG_TEST(test_bad),
+		RIG_TEST(test_without),	  RIG_TEST(test_strange), RIG_TEST(test_one_way),
+		RIG_TEST(test_shared_rx),
 	};
 
 	return RIG_RUN("verbs trigger", tests);

@@ -261,6 +261,10 @@ static ssize_t work_prepare(struct ofi_work *work)
 		return ofi_refuse(
 			&vrb_prov, FI_LOG_EP_DATA, -FI_EOPNOTSUPP,
 			"work that waits for a counter: operands and injected data cannot be in device memory\n");
+	if (work->call.type == FI_OP_RECV && vrb_ep_shares_rx(work->on.ep))
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_DATA, -FI_EOPNOTSUPP,
+			"work that waits for a counter: receives cannot be posted to an endpoint with a shared receive context\n");
 	return work_build(work, &req);
 }
 
