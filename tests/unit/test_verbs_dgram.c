@@ -404,6 +404,27 @@ static void test_marker(void **state)
 	close_dgram(rig);
 }
 
+/* Without an address handle there is no such datagram, and its credit goes back to the pool. */
+static void test_no_marker(void **state)
+{
+	struct rig *rig = *state;
+	int *pool, credits;
+
+	fake.attr.max_cqe = 8;
+	rig->cq_attr.size = 8;
+	open_dgram(rig, 0);
+	pool = &vrb_cq(rig->cq[0])->pool;
+	credits = *pool;
+	assert_true(credits > 0);
+	assert_int_equal(fi_inject(rig->ep, buf, 8, to), 0);
+	fake.fail_at = fake.calls + 1;
+	fake.fail_errno = ENOMEM;
+	close_dgram(rig);
+	assert_string_equal(fake.failed, "ibv_create_ah");
+	rig_no_entry(rig->cq[0]);
+	assert_int_equal(*pool, credits);
+}
+
 static void test_enable_fails(void **state)
 {
 	struct rig *rig = *state;
@@ -502,7 +523,7 @@ int main(void)
 		RIG_TEST(test_lost),	     RIG_TEST(test_more_refused),
 		RIG_TEST(test_marker),	     RIG_TEST(test_enable_fails),
 		RIG_TEST(test_open_fails),   RIG_TEST(test_alias),
-		RIG_TEST(test_alias_prefix),
+		RIG_TEST(test_alias_prefix), RIG_TEST(test_no_marker),
 	};
 
 	return RIG_RUN("dgram", tests);

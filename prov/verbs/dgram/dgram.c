@@ -217,8 +217,10 @@ bool vrb_dgram_post_marker(struct vrb_dgram *ep)
 	struct vrb_wq *sq = ep->ep.sq;
 
 	wr.wr.ud.ah = vrb_av_ah(ep->av, &self);
-	if (!wr.wr.ud.ah)
+	if (!wr.wr.ud.ah) {
+		vrb_wq_give_pool(sq, 1);
 		return false;
+	}
 	wr.wr.ud.remote_qpn = ep->ep.qp_num;
 	wr.wr.ud.remote_qkey = ep->qkey ^ 1; /* a wrong key makes the receiver drop it */
 	wr.wr_id = vrb_wq_take(sq, NULL, FI_MSG | FI_SEND | VRB_SLOT_OWN, 0);
