@@ -56,8 +56,7 @@ static int mc_close(struct fid *fid)
 	if (ofi_ref_inherited(owner->ref))
 		return 0;
 	leave_in_time(mc);
-	if (owner->eq)
-		ofi_eq_forget(owner->eq, fid);
+	ofi_eq_forget(owner->eq, fid);
 	ofi_ref_put(owner->ref);
 	free(mc);
 	return 0;

@@ -141,6 +141,8 @@ void ofi_eq_forget(struct ofi_eq *eq, const struct fid *fid)
 	struct ofi_eq_list taken = TAILQ_HEAD_INITIALIZER(taken);
 	struct ofi_eq_item *item, *next;
 
+	if (!eq)
+		return;
 	ofi_lock(&eq->lock);
 	for (item = TAILQ_FIRST(&eq->items); item; item = next) {
 		next = TAILQ_NEXT(item, link);

@@ -10,6 +10,7 @@
 #include <rdma/fi_errno.h>
 #include <prov/verbs/cm/cm_wire.h>
 #include <prov/base/name.h>
+#include <prov/verbs/provider/prov.h>
 #include "fake_cm.h"
 
 static struct fake_bed bed;
@@ -116,6 +117,31 @@ static void the_domain_lends_its_queue(void **state)
 	assert_int_equal(next_event(NULL), -FI_ENODEV);
 	fake_event(ep->conn.id, RDMA_CM_EVENT_ADDR_CHANGE, 0);
 	fake_settle();
+}
+
+/* Those in the domain's queue, too, where the endpoint has its own. */
+static void events_go_with_the_endpoint(void **state)
+{
+	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_NONE };
+	struct fi_eq_entry entry;
+	struct fid_eq *own;
+	uint32_t event;
+
+	(void)state;
+	assert_int_equal(
+		ofi_eq_open(&vrb_prov, FI_VERSION(1, 17), &bed.fabric.ref, &attr, NULL, &own, NULL),
+		0);
+	bed.domain.eq = ofi_eq(bed.eq);
+	ep->eq = ofi_eq(own);
+	fake_event(ep->conn.id, RDMA_CM_EVENT_ADDR_CHANGE, 0);
+	fake_event(ep->conn.id, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
+	fake_settle();
+	fake_ep_close(ep);
+	assert_int_equal(fi_eq_read(bed.eq, &event, &entry, sizeof(entry), 0), -FI_EAGAIN);
+	assert_int_equal(fi_eq_read(own, &event, &entry, sizeof(entry), 0), -FI_EAGAIN);
+	assert_int_equal(fi_close(&own->fid), 0);
+	ep = fake_ep(&bed);
+	assert_int_equal(vrb_conn_init(ep, ep->info), 0);
 }
 
 static void enabling_may_fail(void **state)
@@ -304,6 +330,7 @@ int main(void)
 		test(connects_and_disconnects),
 		test(bad_arguments),
 		test(the_domain_lends_its_queue),
+		test(events_go_with_the_endpoint),
 		test(enabling_may_fail),
 		test(errors_keep_their_reason),
 		test(refusal_has_data),

@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <rdma/fi_atomic.h>
+#include "prov/base/eq.h"
 #include "prov/verbs/msg/ops.h"
+#include "prov/verbs/provider/prov.h"
 #include "verbs_rig.h"
 
 static void test_open(void **state)
@@ -132,6 +134,28 @@ static void test_bind(void **state)
 	assert_int_equal(rig_eq.ref.children, 1);
 }
 
+/* No event names a domain that is closed. */
+static void test_events(void **state)
+{
+	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_NONE };
+	struct rig *rig = *state;
+	struct fi_eq_entry entry;
+	struct fid_eq *eq;
+	uint32_t event;
+
+	rig_open_domain(rig);
+	assert_int_equal(
+		ofi_eq_open(&vrb_prov, FI_VERSION(1, 17), &rig_fabric.ref, &attr, NULL, &eq, NULL),
+		0);
+	assert_int_equal(fi_domain_bind(rig->domain, &eq->fid, 0), 0);
+	ofi_eq_report(ofi_eq(eq), FI_NOTIFY, &rig->domain->fid, 0);
+	ofi_eq_report_err(ofi_eq(eq), &rig->domain->fid, FI_ENODEV, -FI_ENODEV);
+	assert_int_equal(fi_close(&rig->domain->fid), 0);
+	rig->domain = NULL;
+	assert_int_equal(fi_eq_read(eq, &event, &entry, sizeof(entry), 0), -FI_EAGAIN);
+	assert_int_equal(fi_close(&eq->fid), 0);
+}
+
 static void test_busy(void **state)
 {
 	struct rig *rig = *state;
@@ -176,6 +200,7 @@ int main(void)
 		RIG_TEST(test_open),	  RIG_TEST(test_no_atomics), RIG_TEST(test_bad_info),
 		RIG_TEST(test_threading), RIG_TEST(test_open_fails), RIG_TEST(test_bind),
 		RIG_TEST(test_busy),	  RIG_TEST(test_not_served), RIG_TEST(test_datagrams),
+		RIG_TEST(test_events),
 	};
 
 	return cmocka_run_group_tests_name("verbs_domain", tests, NULL, NULL);

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <rdma/fi_ext.h>
 #include <rdma/fi_rma.h>
+#include "prov/base/eq.h"
+#include "prov/verbs/provider/prov.h"
 #include "srx_rig.h"
 
 static void test_open(void **state)
@@ -274,6 +276,37 @@ static void test_limit(void **state)
 	assert_int_equal(fi_close(&rig_srx->fid), 0);
 }
 
+/* Events go with the context, also those of before it had its own queue. */
+static void test_events(void **state)
+{
+	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_NONE };
+	struct rig *rig = *state;
+	struct fi_eq_entry entry;
+	struct fid_eq *eq[2];
+	uint32_t event;
+	int i;
+
+	srx_open(rig);
+	for (i = 0; i < 2; i++)
+		assert_int_equal(ofi_eq_open(&vrb_prov, FI_VERSION(1, 17), &rig_fabric.ref, &attr,
+					     NULL, &eq[i], NULL),
+				 0);
+	assert_int_equal(fi_domain_bind(rig->domain, &eq[0]->fid, 0), 0);
+	ofi_eq_report(vrb_srx_eq(vrb_srx(rig_srx)), FI_NOTIFY, &rig_srx->fid, 0);
+	assert_int_equal(fi_ep_bind(rig_srx, &eq[1]->fid, 0), 0);
+	ofi_eq_report(vrb_srx_eq(vrb_srx(rig_srx)), FI_NOTIFY, &rig_srx->fid, 0);
+	assert_int_equal(fi_close(&rig_srx->fid), 0);
+	for (i = 0; i < 2; i++)
+		assert_int_equal(fi_eq_read(eq[i], &event, &entry, sizeof(entry), 0), -FI_EAGAIN);
+	for (i = 0; i < 2; i++)
+		assert_int_equal(fi_close(&rig->cq[i]->fid), 0);
+	assert_int_equal(fi_close(&rig->domain->fid), 0);
+	for (i = 0; i < 2; i++)
+		assert_int_equal(fi_close(&eq[i]->fid), 0);
+	rig->cq[0] = rig->cq[1] = NULL;
+	rig->domain = NULL;
+}
+
 static int ops_flags(int command, uint64_t *flags)
 {
 	return fi_control(&rig_srx->fid, command, flags);
@@ -313,6 +346,7 @@ int main(void)
 		RIG_TEST(test_bind),
 		RIG_TEST(test_enable),
 		RIG_TEST(test_limit),
+		RIG_TEST(test_events),
 		RIG_TEST(test_op_flags),
 	};
 

@@ -177,15 +177,14 @@ int vrb_conn_init(struct vrb_ep *ep, const struct fi_info *info)
 
 void vrb_conn_fini(struct vrb_ep *ep)
 {
-	struct ofi_eq *eq = vrb_ep_eq(ep);
-
 	if (!ep->conn.id)
 		return;
 	vrb_fsm_step(ep, VRB_STEP_CLOSE, NULL);
 	rdma_destroy_id(ep->conn.id);
 	ep->conn.id = NULL;
-	if (eq)
-		ofi_eq_forget(eq, &ep->fid.fid);
+	/* Some events go to the domain's EQ, as did all of them before the endpoint had its own. */
+	ofi_eq_forget(ep->eq, &ep->fid.fid);
+	ofi_eq_forget(ep->domain->eq, &ep->fid.fid);
 }
 
 /* Checks common to fi_connect and fi_accept. */

@@ -41,8 +41,9 @@ static void srx_free(struct vrb_srx *srx)
 	if (!srx)
 		return;
 	vrb_srq_close(srx->srq);
-	if (vrb_srx_eq(srx))
-		ofi_eq_forget(vrb_srx_eq(srx), &srx->fid.fid);
+	ofi_eq_forget(srx->eq, &srx->fid.fid);
+	/* The events from before it was bound to its own. */
+	ofi_eq_forget(srx->domain->eq, &srx->fid.fid);
 	if (srx->eq)
 		ofi_ref_put(&srx->eq->ref);
 	free(srx);

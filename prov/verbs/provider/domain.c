@@ -65,6 +65,7 @@ static int domain_close(struct fid *fid)
 				  "fi_close: domain %p still has open objects; close them first\n",
 				  (void *)domain);
 	vrb_async_close(domain);
+	ofi_eq_forget(domain->eq, &domain->fid.fid);
 	if (domain->eq)
 		ofi_ref_put(&domain->eq->ref);
 	domain_free(domain);
