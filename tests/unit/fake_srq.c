@@ -46,6 +46,8 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init
 	srq->ibv.srq_context = init->srq_context;
 	fake_queue_init(&srq->recvs, init->attr.max_wr);
 	fake.srqs++;
+	if (fake.dying)
+		*fake.dying = true;
 	return &srq->ibv;
 }
 

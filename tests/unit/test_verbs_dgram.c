@@ -449,6 +449,19 @@ static void test_enable_fails(void **state)
 	close_dgram(rig);
 }
 
+/* The device is lost when all endpoints are told, but before this one is enabled. */
+static void test_lost_while_enabling(void **state)
+{
+	struct rig *rig = *state;
+
+	open_only(rig, 0);
+	vrb_ep_down(vrb_ep(rig->ep), -FI_ENODEV);
+	vrb_domain(rig->domain)->dead = true;
+	assert_int_equal(fi_enable(rig->ep), 0);
+	assert_int_equal(fi_recv(rig->ep, buf, 8, NULL, FI_ADDR_UNSPEC, NULL), -FI_ENODEV);
+	close_dgram(rig);
+}
+
 static void test_open_fails(void **state)
 {
 	struct rig *rig = *state;
@@ -515,15 +528,25 @@ static void test_alias_prefix(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_queue_pair),   RIG_TEST(test_multicast_key),
-		RIG_TEST(test_send),	     RIG_TEST(test_refused),
-		RIG_TEST(test_prefix),	     RIG_TEST(test_recv),
-		RIG_TEST(test_source),	     RIG_TEST(test_source_of_send),
-		RIG_TEST(test_mend),	     RIG_TEST(test_no_mending),
-		RIG_TEST(test_lost),	     RIG_TEST(test_more_refused),
-		RIG_TEST(test_marker),	     RIG_TEST(test_enable_fails),
-		RIG_TEST(test_open_fails),   RIG_TEST(test_alias),
-		RIG_TEST(test_alias_prefix), RIG_TEST(test_no_marker),
+		RIG_TEST(test_queue_pair),
+		RIG_TEST(test_multicast_key),
+		RIG_TEST(test_send),
+		RIG_TEST(test_refused),
+		RIG_TEST(test_prefix),
+		RIG_TEST(test_recv),
+		RIG_TEST(test_source),
+		RIG_TEST(test_source_of_send),
+		RIG_TEST(test_mend),
+		RIG_TEST(test_no_mending),
+		RIG_TEST(test_lost),
+		RIG_TEST(test_more_refused),
+		RIG_TEST(test_marker),
+		RIG_TEST(test_enable_fails),
+		RIG_TEST(test_open_fails),
+		RIG_TEST(test_alias),
+		RIG_TEST(test_alias_prefix),
+		RIG_TEST(test_no_marker),
+		RIG_TEST(test_lost_while_enabling),
 	};
 
 	return RIG_RUN("dgram", tests);

@@ -307,6 +307,18 @@ static void test_events(void **state)
 	rig->domain = NULL;
 }
 
+/* The device is lost after a look at the domain and before the context is one of the domain's. */
+static void test_lost_while_opening(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_open_domain(rig);
+	fake.dying = &vrb_domain(rig->domain)->dead;
+	srx_open(rig);
+	assert_int_equal(srx_post(srx_mark), -FI_ENODEV);
+	assert_int_equal(fi_close(&rig_srx->fid), 0);
+}
+
 static int ops_flags(int command, uint64_t *flags)
 {
 	return fi_control(&rig_srx->fid, command, flags);
@@ -347,6 +359,7 @@ int main(void)
 		RIG_TEST(test_enable),
 		RIG_TEST(test_limit),
 		RIG_TEST(test_events),
+		RIG_TEST(test_lost_while_opening),
 		RIG_TEST(test_op_flags),
 	};
 

@@ -79,6 +79,24 @@ static int ep_missing(const struct vrb_ep *ep)
 	return context_missing(ep);
 }
 
+/*
+ * With the lock held, either the event thread finds the endpoint enabled when it tells all that the
+ * device is lost, or this thread finds that the domain is dead.
+ */
+static void set_enabled(struct vrb_ep *ep)
+{
+	bool dead;
+
+	ofi_lock(&ep->domain->lock);
+	ep->enabled = true;
+	if (!ep->srx)
+		vrb_wq_clear(ep->rq, VRB_WQ_SHUT);
+	dead = __atomic_load_n(&ep->domain->dead, __ATOMIC_ACQUIRE);
+	ofi_unlock(&ep->domain->lock);
+	if (dead)
+		ep->owner.ops->fatal(&ep->owner, FI_ENODEV);
+}
+
 static int ep_enable(struct vrb_ep *ep)
 {
 	int ret;
@@ -110,9 +128,7 @@ static int ep_enable(struct vrb_ep *ep)
 		vrb_wq_clear(ep->sq, VRB_WQ_SHUT);
 	}
 	vrb_stats_show_ep(ep);
-	ep->enabled = true;
-	if (!ep->srx)
-		vrb_wq_clear(ep->rq, VRB_WQ_SHUT);
+	set_enabled(ep);
 	if (vrb_ep_is_dgram(ep))
 		vrb_dgram_set_modes(vrb_dgram_of(ep));
 	vrb_ep_alias_update(ep);

@@ -275,6 +275,7 @@ int vrb_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct 
 	struct vrb_domain *domain = vrb_domain(domain_fid);
 	struct fi_rx_attr own = default_attr(domain);
 	struct vrb_srx *srx;
+	bool dead;
 	int ret;
 
 	if (!srx_fid)
@@ -300,7 +301,10 @@ int vrb_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct 
 	ofi_ref_get(&domain->base.ref);
 	ofi_lock(&domain->lock);
 	LIST_INSERT_HEAD(&domain->srxs, srx, siblings);
+	dead = __atomic_load_n(&domain->dead, __ATOMIC_ACQUIRE);
 	ofi_unlock(&domain->lock);
+	if (dead) /* before the event thread could find it */
+		vrb_srq_shut(srx->srq, -FI_ENODEV);
 	*srx_fid = &srx->fid;
 	return 0;
 }
