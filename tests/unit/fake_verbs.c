@@ -540,6 +540,9 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	if (attr->qp_state != IBV_QPS_ERR && fake_fails("ibv_modify_qp"))
 		return errno;
 	assert_true(mask & IBV_QP_STATE);
+	if ((attr->qp_state == IBV_QPS_INIT || attr->qp_state == IBV_QPS_RTR) &&
+	    qp->state >= IBV_QPS_RTR)
+		return EINVAL;
 	qp->state = attr->qp_state;
 	fake_qp(qp)->attr = *attr;
 	if (qp->state == IBV_QPS_ERR)

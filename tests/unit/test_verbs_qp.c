@@ -114,6 +114,7 @@ static void test_timers(void **state)
 	assert_int_equal(vrb_ep(rig->ep)->peer_qp_num, 0x2b1);
 	fake.timers = 17;
 	vrb_params.ack_timeout = 0;
+	qp->ibv.state = IBV_QPS_INIT;
 	assert_int_equal(vrb_qp_connect(vrb_ep(rig->ep), NULL), 0);
 	assert_int_equal(qp->attr.timeout, 17);
 }
@@ -145,10 +146,15 @@ static void test_connect_fails(void **state)
 		fake.fail_at = fake.calls + n;
 		fake.fail_errno = 20 + n;
 		fake.failed = NULL;
+		rig_qp(rig)->state = IBV_QPS_INIT;
 		ret = vrb_qp_connect(vrb_ep(rig->ep), NULL);
 		if (!fake.failed)
 			break;
 		assert_int_equal(ret, -(20 + n));
+		/* Another attempt goes on from there; a third has nothing to do. */
+		assert_int_equal(vrb_qp_connect(vrb_ep(rig->ep), NULL), 0);
+		assert_int_equal(vrb_qp_connect(vrb_ep(rig->ep), NULL), 0);
+		assert_int_equal(rig_qp(rig)->state, IBV_QPS_RTS);
 	}
 	assert_int_equal(ret, 0);
 	assert_int_equal(n, 7);

@@ -230,12 +230,16 @@ static int qp_modify(struct vrb_ep *ep, struct rdma_cm_id *id, enum ibv_qp_state
 
 int vrb_qp_connect(struct vrb_ep *ep, struct rdma_cm_id *id)
 {
-	int ret;
+	enum ibv_qp_state state = ep->qp->state;
+	int ret = 0;
 
-	ret = qp_modify(ep, id, IBV_QPS_INIT, "INIT");
-	if (!ret)
-		ret = qp_modify(ep, id, IBV_QPS_RTR, "RTR");
-	if (!ret)
+	/* A call that is repeated goes on from the state that the queue pair has reached. */
+	if (state != IBV_QPS_RTR && state != IBV_QPS_RTS) {
+		ret = qp_modify(ep, id, IBV_QPS_INIT, "INIT");
+		if (!ret)
+			ret = qp_modify(ep, id, IBV_QPS_RTR, "RTR");
+	}
+	if (!ret && state != IBV_QPS_RTS)
 		ret = qp_modify(ep, id, IBV_QPS_RTS, "RTS");
 	return ret;
 }
