@@ -336,15 +336,17 @@ static void test_ip(void **state)
 static void test_text(void **state)
 {
 	struct fid_av *av = open_format(*state, FI_ADDR_STR);
-	const char *in[] = { "fi_sockaddr_in://10.0.0.5:7471", "rubbish", NULL };
+	const char *in[] = { "fi_sockaddr_in://10.0.0.5:7471", "rubbish", NULL,
+			     "fi_sockaddr_ib://[fe80::2:c903:a:b]:0xffff/0x1061d2f/0x3" };
 	char out[64];
-	fi_addr_t addr[3];
+	fi_addr_t addr[4];
 	size_t len = sizeof(out);
 
-	assert_int_equal(fi_av_insert(av, in, 3, addr, 0, NULL), 1);
+	assert_int_equal(fi_av_insert(av, in, 4, addr, 0, NULL), 1);
 	assert_int_equal(addr[0], 0);
 	assert_int_equal(addr[1], FI_ADDR_NOTAVAIL);
 	assert_int_equal(addr[2], FI_ADDR_NOTAVAIL);
+	assert_int_equal(addr[3], FI_ADDR_NOTAVAIL);
 	assert_int_equal(fi_av_lookup(av, 0, out, &len), 0);
 	assert_string_equal(out, in[0]);
 	assert_int_equal(len, strlen(in[0]) + 1);

@@ -41,15 +41,16 @@ static int dgram_insert(struct ofi_av_batch *batch, fi_addr_t *fi_addr, uint64_t
 	return ret;
 }
 
+/* An entry has room for IP addresses only. */
 static int check_port(const char *call, const struct sockaddr_storage *ss)
 {
 	const struct sockaddr *sa = (const struct sockaddr *)ss;
 	char text[OFI_ADDR_STRLEN];
 
-	if (!ofi_addr_is_any(sa) && ofi_addr_port(sa))
+	if (sa->sa_family != AF_IB && !ofi_addr_is_any(sa) && ofi_addr_port(sa))
 		return 0;
 	return ofi_refuse(&vrb_prov, FI_LOG_AV, -FI_EINVAL,
-			  "%s: %s does not name an endpoint; give a host and a port\n", call,
+			  "%s: %s does not name an endpoint; give an IP address and a port\n", call,
 			  ofi_addr_str(sa, text, sizeof(text)));
 }
 
