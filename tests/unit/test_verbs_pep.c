@@ -12,11 +12,21 @@
 #include <prov/verbs/cm/cm_wire.h>
 #include <prov/verbs/cm/pep.h>
 #include <prov/verbs/cm/req.h>
+#include "capture.h"
 #include "fake_cm.h"
 
 static struct fake_bed bed;
 static struct fid_pep *pep;
 static struct rdma_cm_id *listener;
+static const char *no_copy; /* a text for whose copy there is no memory */
+
+char *strdup(const char *text)
+{
+	size_t size = strlen(text) + 1;
+	char *copy = no_copy && !strcmp(text, no_copy) ? NULL : malloc(size);
+
+	return copy ? memcpy(copy, text, size) : NULL;
+}
 
 static void open_pep(void)
 {
@@ -275,7 +285,9 @@ static void another_device(void **state)
 	static struct ibv_device other = { .name = "rxe1" }, odd = { .name = "mlx9" };
 	struct ibv_context ctx = { .device = &other };
 	struct vrb_ep *ep = fake_ep(&bed);
+	const char *refusal, *text = "does not support what the endpoint's fi_info requires";
 	struct fi_info *info;
+	int i;
 
 	(void)state;
 	assert_int_equal(fi_listen(pep), 0);
@@ -287,11 +299,25 @@ static void another_device(void **state)
 	(void)ctx;
 	fi_freeinfo(info);
 
+	/* Anybody can cause that, so it is not logged each time. */
+	capture_start();
 	bed.ctx.device = &odd;
-	fake_request(&bed, listener, "");
+	for (i = 0; i < 3; i++)
+		fake_request(&bed, listener, "");
 	fake_settle();
+	refusal = strstr(capture_stop(), text);
+	assert_non_null(refusal);
+	assert_null(strstr(refusal + 1, text));
 	assert_int_equal(fake_read(bed.eq, NULL, NULL), 0);
 	assert_non_null(strstr(fake.calls, "reject"));
+
+	/* Not a request with what is known of any device. */
+	bed.ctx.device = &other;
+	no_copy = "rxe1";
+	fake_request(&bed, listener, "");
+	fake_settle();
+	no_copy = NULL;
+	assert_int_equal(fake_read(bed.eq, NULL, &info), 0);
 	bed.ctx.device = &bed.device;
 	fake_ep_close(ep);
 }

@@ -32,7 +32,7 @@ static struct vrb_pep *vrb_pep(struct fid *fid)
 static struct fi_info *info_for_device(const struct vrb_pep *pep, const char *device)
 {
 	struct fi_info *hints = fi_dupinfo(pep->info), *info = NULL;
-	int ret;
+	int ret = -FI_ENOMEM;
 
 	if (!hints)
 		return NULL;
@@ -42,7 +42,8 @@ static struct fi_info *info_for_device(const struct vrb_pep *pep, const char *de
 	free(hints->dest_addr);
 	hints->src_addr = hints->dest_addr = NULL;
 	hints->src_addrlen = hints->dest_addrlen = 0;
-	ret = vrb_prov.getinfo(pep->fabric->fid.api_version, NULL, NULL, 0, hints, &info);
+	if (hints->domain_attr->name)
+		ret = vrb_prov.getinfo(pep->fabric->fid.api_version, NULL, NULL, 0, hints, &info);
 	fi_freeinfo(hints);
 	if (ret)
 		return NULL;
@@ -161,7 +162,8 @@ static struct rdma_cm_id *pep_event(struct vrb_pep *pep, const struct rdma_cm_ev
 	info = request_info(pep, event->id);
 	req = info ? vrb_req_new(&pep->fabric->cm, event, pep) : NULL;
 	if (!req) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+		FI_WARN_SPARSE(
+			&vrb_prov, FI_LOG_EP_CTRL,
 			"passive endpoint %p: a connection request through device %s is refused: no memory, or the device does not support what the endpoint's fi_info requires\n",
 			(void *)pep, ibv_get_device_name(event->id->verbs->device));
 		fi_freeinfo(info);
