@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "prov/verbs/dgram/dgram.h"
 #include "prov/verbs/provider/prov.h"
@@ -173,6 +174,23 @@ static void test_join(void **state)
 	assert_non_null(strstr(fake.calls, "leave "));
 }
 
+/* Sent to with a traffic class that is not the address vector's: an endless loop is killed. */
+static void test_other_class(void **state)
+{
+	const struct vrb_tclass other = { .asked = true, .tos = 32 };
+	struct vrb_dest own;
+
+	(void)state;
+	assert_int_equal(join(0), 0);
+	expect_joined();
+	alarm(20);
+	assert_ptr_equal(vrb_av_dest_as(&av, fi_mc_addr(mc), other, &own), &own);
+	alarm(0);
+	assert_int_equal(own.qpn, VRB_UD_QPN_MCAST);
+	assert_int_equal(ahs, 2);
+	leave();
+}
+
 static void test_send_only(void **state)
 {
 	(void)state;
@@ -288,7 +306,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_join),	TEST(test_send_only), TEST(test_routed),
 		TEST(test_name),	TEST(test_failed),    TEST(test_calls_fail),
-		TEST(test_close_early), TEST(test_refused),
+		TEST(test_close_early), TEST(test_refused),   TEST(test_other_class),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,7 +53,7 @@ static const struct vrb_dest *find_dest(struct vrb_av *av, fi_addr_t addr, struc
 		dest = group_at(av, addr);
 		if (!dest || !__atomic_load_n(&dest->ah, __ATOMIC_RELAXED))
 			dest = ofi_av_entry(&av->base, addr);
-		late = dest && vrb_dest_is_late(dest);
+		late = dest && addr < GROUP_BASE && vrb_dest_is_late(dest);
 		ah = dest && !late ? find_ah(av, dest, tclass) : NULL;
 		if (ah && own) {
 			*own = *dest;
