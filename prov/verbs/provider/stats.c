@@ -64,11 +64,13 @@ static uint32_t wc_length(const struct vrb_wq *wq, const struct ibv_wc *wc)
 	return header ? wc->byte_len - VRB_GRH_SIZE : wc->byte_len;
 }
 
+/* A closed queue is not counted: its endpoint, which wc_length() reads, is gone. */
 void vrb_stats_received(const struct ibv_wc *wc)
 {
 	struct vrb_wq *wq = ((struct vrb_slot *)(uintptr_t)wc->wr_id)->wq;
 
-	if ((wc->opcode & IBV_WC_RECV) && !(vrb_wq_special(wq) & VRB_WQ_SHARED))
+	if ((wc->opcode & IBV_WC_RECV) && !(vrb_wq_special(wq) & VRB_WQ_SHARED) &&
+	    !vrb_wq_closed(wq))
 		ofi_stats_add(&wq->stats, OFI_STATS_RECEIVE_BYTES, wc_length(wq, wc));
 }
 
