@@ -35,14 +35,19 @@ void fake_mw_ops(struct ibv_context *ctx)
 	ctx->ops.dealloc_mw = dealloc_mw;
 }
 
-/* The memory of the dma-buf is at the address at which it is registered. */
+/* As in libibverbs, the region's addr is the offset in the dma-buf, not the start of the region. */
 struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t len, uint64_t iova,
 				 int fd, int access)
 {
+	struct ibv_mr *mr;
+
 	if (fake_fails("ibv_reg_dmabuf_mr"))
 		return NULL;
 	fake.dmabufs++;
 	fake.dmabuf_fd = fd;
 	fake.dmabuf_offset = offset;
-	return ibv_reg_mr_iova2(pd, (void *)(uintptr_t)iova, len, iova, (unsigned int)access);
+	mr = ibv_reg_mr_iova2(pd, (void *)(uintptr_t)iova, len, iova, (unsigned int)access);
+	if (mr)
+		mr->addr = (void *)(uintptr_t)offset;
+	return mr;
 }

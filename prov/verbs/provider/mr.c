@@ -311,12 +311,13 @@ size_t vrb_mr_key_size(const struct vrb_domain *domain)
 	return vrb_mr_prov_key(domain) ? sizeof(((struct ibv_mr *)0)->rkey) : sizeof(uint64_t);
 }
 
+/* The start of a dma-buf's region is not in ibv->addr, where libibverbs stores the offset. */
 static int get_raw(const struct vrb_mr *mr, const struct fi_mr_raw_attr *raw)
 {
 	bool virtual = !mr->domain->rdm || has_mode(mr->domain, FI_MR_VIRT_ADDR);
 
 	return vrb_mr_raw_get(mr->fid.key, vrb_mr_key_size(mr->domain),
-			      virtual ? (uintptr_t)mr->buffers[0].ibv->addr : 0, raw);
+			      virtual ? mr->buffers[0].start : 0, raw);
 }
 
 /*
