@@ -227,6 +227,39 @@ static void completion_queues_overrun(void **state)
 	assert_int_equal(fake_read(bed.eq, NULL, NULL), FI_SHUTDOWN);
 }
 
+static int failed; /* 1 if the domain's lock was free and no endpoint could go, else -1 */
+
+static void fatal(struct vrb_owner *owner, int err)
+{
+	bool is_free = ofi_trylock(&bed.domain.lock);
+	bool stays = !ofi_trylock(&bed.domain.fail_lock);
+
+	(void)owner;
+	(void)err;
+	if (is_free)
+		ofi_unlock(&bed.domain.lock);
+	__atomic_store_n(&failed, is_free && stays ? 1 : -1, __ATOMIC_RELEASE);
+}
+
+/*
+ * An endpoint that fails waits for a thread that posts to it. That thread may find that a closed
+ * queue is no longer used, and then it waits for the domain's lock.
+ */
+static void failing_leaves_the_lock(void **state)
+{
+	static const struct vrb_owner_ops ops = { .fatal = fatal };
+	const struct vrb_owner_ops *own = ep->owner.ops;
+	struct vrb_cq cq = { .bunch = 1 };
+	struct ibv_cq ibv = { .cq_context = &cq };
+
+	(void)state;
+	ep->tx_cq = ep->rx_cq = &cq;
+	ep->owner.ops = &ops;
+	happen((struct ibv_async_event){ .event_type = IBV_EVENT_CQ_ERR, .element.cq = &ibv });
+	assert_int_equal(__atomic_load_n(&failed, __ATOMIC_ACQUIRE), 1);
+	ep->owner.ops = own;
+}
+
 static struct vrb_srq srq;
 static struct vrb_srx srx = { .srq = &srq, .domain = &bed.domain };
 
@@ -346,6 +379,7 @@ int main(void)
 		test(queue_pairs_break),
 		test(the_rest_of_queue_pairs),
 		test(completion_queues_overrun),
+		test(failing_leaves_the_lock),
 		test(reliable_datagrams),
 		test(the_device_fails),
 		test(the_device_is_removed),

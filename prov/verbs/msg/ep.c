@@ -165,10 +165,12 @@ static void ep_free(struct vrb_ep *ep)
 	else
 		vrb_conn_fini(ep);
 	vrb_srx_leave(ep);
+	ofi_lock(&domain->fail_lock);
 	ofi_lock(&domain->lock);
 	if (ep->listed)
 		LIST_REMOVE(ep, siblings);
 	ofi_unlock(&domain->lock);
+	ofi_unlock(&domain->fail_lock);
 	vrb_qp_destroy(ep);
 	if (vrb_ep_is_dgram(ep))
 		vrb_dgram_fini(vrb_dgram_of(ep));
@@ -419,10 +421,12 @@ int vrb_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_
 	}
 	set_tables(ep, context);
 	ofi_ref_get(&domain->base.ref);
+	ofi_lock(&domain->fail_lock);
 	ofi_lock(&domain->lock);
 	LIST_INSERT_HEAD(&domain->eps, ep, siblings);
 	ep->listed = true;
 	ofi_unlock(&domain->lock);
+	ofi_unlock(&domain->fail_lock);
 	*ep_fid = &ep->fid;
 	return 0;
 }

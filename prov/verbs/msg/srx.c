@@ -61,9 +61,9 @@ static int srx_close(struct fid *fid)
 			&vrb_prov, FI_LOG_EP_CTRL, -FI_EBUSY,
 			"fi_close: shared receive context %p has endpoints; close them first\n",
 			(void *)srx);
-	ofi_lock(&domain->lock);
+	ofi_lock(&domain->fail_lock);
 	LIST_REMOVE(srx, siblings);
-	ofi_unlock(&domain->lock);
+	ofi_unlock(&domain->fail_lock);
 	srx_free(srx);
 	ofi_ref_put(&domain->base.ref);
 	return 0;
@@ -299,10 +299,10 @@ int vrb_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct 
 	}
 	set_tables(srx, context);
 	ofi_ref_get(&domain->base.ref);
-	ofi_lock(&domain->lock);
+	ofi_lock(&domain->fail_lock);
 	LIST_INSERT_HEAD(&domain->srxs, srx, siblings);
 	dead = __atomic_load_n(&domain->dead, __ATOMIC_ACQUIRE);
-	ofi_unlock(&domain->lock);
+	ofi_unlock(&domain->fail_lock);
 	if (dead) /* before the event thread could find it */
 		vrb_srq_shut(srx->srq, -FI_ENODEV);
 	*srx_fid = &srx->fid;

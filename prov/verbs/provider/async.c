@@ -48,11 +48,11 @@ static void fatal_all(struct vrb_domain *domain, const void *object, int err)
 {
 	struct vrb_ep *ep;
 
-	ofi_lock(&domain->lock);
+	ofi_lock(&domain->fail_lock);
 	LIST_FOREACH (ep, &domain->eps, siblings)
 		if (!object || ep_uses(ep, object))
 			ep->owner.ops->fatal(&ep->owner, err);
-	ofi_unlock(&domain->lock);
+	ofi_unlock(&domain->fail_lock);
 	if (vrb_rdm_of(domain))
 		vrb_rdm_of(domain)->lost(domain->base.progress, object, err);
 }
@@ -81,10 +81,10 @@ static void shut_shared(struct vrb_domain *domain)
 {
 	struct vrb_srx *srx;
 
-	ofi_lock(&domain->lock);
+	ofi_lock(&domain->fail_lock);
 	LIST_FOREACH (srx, &domain->srxs, siblings)
 		vrb_srq_shut(srx->srq, -FI_ENODEV);
-	ofi_unlock(&domain->lock);
+	ofi_unlock(&domain->fail_lock);
 }
 
 static void cq_event(struct vrb_domain *domain, const struct ibv_async_event *event)

@@ -284,6 +284,7 @@ static void domain_init(struct vrb_domain *domain, struct vrb_fabric *fabric,
 		.stats = ofi_stats_alloc(sizeof(*domain->base.stats)),
 	};
 	ofi_lock_init(&domain->lock);
+	ofi_lock_init(&domain->fail_lock);
 	ofi_lock_init(&domain->paths_lock);
 	LIST_INIT(&domain->eps);
 	ofi_triggers_init(&domain->base.triggers);

@@ -51,7 +51,13 @@ struct vrb_domain {
 	void *paths;
 	bool dead;		 /* the device is gone; atomic */
 	struct ofi_source async; /* the device's asynchronous events */
-	struct ofi_lock lock;	 /* guards eps, srxs and mrs */
+	struct ofi_lock lock;	 /* guards eps and mrs; a thread that posts may wait for it */
+	/*
+	 * Guards srxs, is held while endpoints and shared contexts fail, which waits for threads
+	 * that post, and is held, too, when eps changes. Taken before the locks of connections and
+	 * queues and before `lock`.
+	 */
+	struct ofi_lock fail_lock;
 	LIST_HEAD(, vrb_ep) eps;
 	LIST_HEAD(, vrb_srx) srxs;
 	/*

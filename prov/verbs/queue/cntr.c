@@ -180,7 +180,7 @@ static int count_receives(struct vrb_ep *ep)
 
 /*
  * Sets the counter with both locks: polling threads use it with the CQ's lock held, and for shared
- * receives also with domain->lock.
+ * receives also with domain->lock. vrb_wq_lose() has neither.
  */
 static void set_late(struct vrb_ep *ep, struct ofi_cntr *cntr, int kind)
 {
@@ -189,7 +189,7 @@ static void set_late(struct vrb_ep *ep, struct ofi_cntr *cntr, int kind)
 	ofi_ref_get(&cntr->ref);
 	vrb_cq_lock(cq);
 	ofi_lock(&ep->domain->lock);
-	ep->cntrs[kind] = cntr;
+	__atomic_store_n(&ep->cntrs[kind], cntr, __ATOMIC_RELEASE);
 	ofi_unlock(&ep->domain->lock);
 	vrb_cq_unlock(cq);
 }

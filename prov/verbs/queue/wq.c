@@ -194,11 +194,14 @@ uint64_t vrb_wq_retire(struct vrb_wq *wq, struct vrb_slot *slot, uint64_t flags)
 /* Wakes threads that wait for its counters. */
 static void wake_counters(struct vrb_wq *wq)
 {
+	struct ofi_cntr *cntr;
 	int i;
 
-	for (i = 0; wq->cntrs && i < VRB_COUNTS; i++)
-		if (wq->cntrs[i])
-			ofi_cntr_wake(wq->cntrs[i]);
+	for (i = 0; wq->cntrs && i < VRB_COUNTS; i++) {
+		cntr = __atomic_load_n(&wq->cntrs[i], __ATOMIC_ACQUIRE);
+		if (cntr)
+			ofi_cntr_wake(cntr);
+	}
 }
 
 void vrb_wq_lose(struct vrb_wq *wq)
