@@ -164,7 +164,7 @@ static int visit_once(struct visit *visit)
 	ret = shm_enter(visit);
 	if (!ret)
 		return 0;
-	/* Whoever has the lock of the new file may take it away: two would take away the next one. */
+	/* Whoever has the lock of the file takes it away: two would take away the next one. */
 	if (visit->created && ret != AGAIN)
 		take_away(shm);
 	if (shm->base)

@@ -87,12 +87,12 @@ static void set_enabled(struct vrb_ep *ep)
 {
 	bool dead;
 
-	ofi_lock(&ep->domain->lock);
+	ofi_lock(&ep->domain->fail_lock);
 	ep->enabled = true;
 	if (!ep->srx)
 		vrb_wq_clear(ep->rq, VRB_WQ_SHUT);
 	dead = __atomic_load_n(&ep->domain->dead, __ATOMIC_ACQUIRE);
-	ofi_unlock(&ep->domain->lock);
+	ofi_unlock(&ep->domain->fail_lock);
 	if (dead)
 		ep->owner.ops->fatal(&ep->owner, FI_ENODEV);
 }

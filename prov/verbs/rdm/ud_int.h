@@ -557,10 +557,7 @@ void vrb_ud_letter_free(struct vrb_ud_conn *ud);
 void vrb_ud_letter_again(struct vrb_ud_conn *ud);
 /* Called when the device reports that nobody took the letter of the connection with this number. */
 void vrb_ud_nobody(struct vrb_ud *all, uint32_t number);
-/*
- * Sets the name of the queue pair, or the hint of the endpoint's IP address if that is the GID.
- * Returns 0 or -FI_E*.
- */
+/* Sets the queue pair's name, or the hint of an IP address that is the GID. Returns 0 or -FI_E*. */
 int vrb_ud_set_name(struct vrb_ud *all);
 /* Draws the key of the name. Returns 0 or -FI_EIO. */
 int vrb_ud_draw_key(struct vrb_ud *all);
