@@ -143,11 +143,23 @@ static int begin(void **state)
 /* What peers have left that are gone is above the budget: peers that the endpoint knows come in. */
 static void messages_that_remain_keep_strangers_out(void **state)
 {
+	static struct vrb_rc_peer gone;
+	struct ofi_rdm_peer *peers[] = { &gone.rdm };
+	struct vrb_rc_conn conn = { 0 };
+
 	(void)state;
-	rc.rdm.proto.budget.used = 4 * LIMIT;
+	rc.rdm.peers = peers;
+	rc.rdm.peer_count = 1;
+	rc.rdm.proto.budget.used = gone.rdm.proto.flow.kept = 4 * LIMIT;
 	assert_int_equal(request(), OFI_RDM_CMWIRE_CLOSING);
 	rc.rdm.proto.budget.used++;
+	assert_int_equal(request(), OFI_RDM_CMWIRE_CLOSING);
+	gone.rdm.proto.flow.kept++;
 	assert_int_equal(request(), OFI_RDM_CMWIRE_BUSY);
+	/* A peer that is there is told to stop. */
+	gone.conn = &conn;
+	assert_int_equal(request(), OFI_RDM_CMWIRE_CLOSING);
+	gone.conn = NULL;
 	is_known = true;
 	assert_int_equal(request(), OFI_RDM_CMWIRE_CLOSING);
 	is_known = false;

@@ -205,16 +205,30 @@ static enum ofi_rdm_cmwire_reason identify(struct ofi_rdm_ep *ep, const struct r
 	return *peer ? OFI_RDM_CMWIRE_NONE : OFI_RDM_CMWIRE_RESOURCES;
 }
 
+/* Returns the bytes of messages from peers that have no connection any more. */
+static uint64_t kept_of_gone(const struct ofi_rdm_ep *ep)
+{
+	uint64_t kept = 0;
+	uint32_t i;
+
+	for (i = 0; i < ep->peer_count; i++)
+		if (!vrb_rc_peer(ep->peers[i])->conn)
+			kept += ep->peers[i]->proto.flow.kept;
+	return kept;
+}
+
 /*
  * Returns true if the peer may not add to the messages that are kept. Whoever is gone cannot be
  * halted, so somebody could fill the memory by leaving and coming back, under whatever name.
+ * Strangers are refused while those who are gone have left more than four limits.
  */
 static bool is_flooded(const struct ofi_rdm_peer *peer, bool stranger)
 {
 	const struct ofi_rdm_flow_budget *budget = &peer->proto.proto->budget;
 
 	return peer->proto.flow.kept > budget->most ||
-	       (stranger && !vrb_rc_peer(peer)->policy.wanted && budget->used > 4 * budget->limit);
+	       (stranger && !vrb_rc_peer(peer)->policy.wanted && budget->used > 4 * budget->limit &&
+		kept_of_gone(peer->ep) > 4 * budget->limit);
 }
 
 static enum ofi_rdm_cmwire_reason decide_request(struct ofi_rdm_peer *peer,
