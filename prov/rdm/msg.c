@@ -69,8 +69,10 @@ static ssize_t send_out(struct ofi_rdm_peer *peer, struct ofi_rdm_out *out, bool
 			size_t total)
 {
 	bool ready = ofi_rdm_peer_ready(peer);
-	int ret = inject ? copy_data(out, total, peer->ep->hmem) : 0;
+	int ret = 0;
 
+	if (ofi_unlikely(inject))
+		ret = copy_data(out, total, peer->ep->hmem);
 	if (ret)
 		return ret;
 	if (ofi_unlikely(out->fenced.fence || peer->marker)) {

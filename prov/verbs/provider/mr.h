@@ -23,10 +23,10 @@ int vrb_mr_raw_get(uint64_t key, size_t size, uint64_t base, const struct fi_mr_
 int vrb_mr_raw_map(size_t size, const struct fi_mr_map_raw *map);
 int vrb_mr_raw_unmap(const uint64_t *key);
 /*
- * Registers memory like ibv_reg_mr. If the limit of locked memory is reached, cached registrations
- * that nobody uses make room.
+ * Called after ibv_reg_mr failed with these arguments. If the limit of locked memory is reached,
+ * cached registrations that nobody uses make room. Returns NULL, with errno, if that does not help.
  */
-struct ibv_mr *vrb_mr_new(struct vrb_domain *domain, void *addr, size_t len, int access);
+struct ibv_mr *vrb_mr_again(struct vrb_domain *domain, void *addr, size_t len, int access);
 /* Finds regions by key; only for RDM domains. */
 extern const struct ofi_domain_ops vrb_domain_mr_ops;
 
