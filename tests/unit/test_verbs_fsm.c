@@ -281,18 +281,6 @@ static void one_shutdown(void **state)
 	expect_events("E");
 }
 
-/* The operations have been flushed by then, so it is no connection any more. */
-static void a_disconnect_that_fails_ends_it(void **state)
-{
-	(void)state;
-	fake.fail = "disconnect";
-	fake.err = ENOMEM;
-	in_state(VRB_CONN_UP);
-	assert_int_equal(step(VRB_STEP_SHUTDOWN), 0);
-	assert_int_equal(ep->conn.state, VRB_CONN_DOWN);
-	expect_events("S");
-}
-
 static void data_goes_with_its_length(void **state)
 {
 	char text[256];
@@ -423,7 +411,6 @@ int main(void)
 		test(who_accepts_may_send),
 		test(an_event_that_fails_ends_it),
 		test(one_shutdown),
-		test(a_disconnect_that_fails_ends_it),
 		test(data_goes_with_its_length),
 		test(refusal_brings_its_data),
 		test(a_lost_device_says_so),

@@ -333,9 +333,9 @@ static int act_shutdown(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 {
 	(void)arg;
 	vrb_ep_down(ep, -FI_ENOTCONN);
-	/* EINVAL: the peer has disconnected already. Otherwise fi_close tells it. */
+	/* EINVAL: the peer has disconnected already. */
 	if (rdma_disconnect(ep->conn.id) && errno != EINVAL)
-		cm_failed(ep, "fi_shutdown: rdma_disconnect");
+		return cm_failed(ep, "fi_shutdown: rdma_disconnect");
 	post_shutdown(ep);
 	return 0;
 }
