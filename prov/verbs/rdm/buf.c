@@ -52,7 +52,6 @@ static struct vrb_rdm_chunk *chunk_new(struct vrb_domain *domain, uint32_t bufs,
 				       size_t head_size)
 {
 	struct vrb_rdm_chunk *chunk = calloc(1, sizeof(*chunk));
-	const int access = IBV_ACCESS_LOCAL_WRITE;
 
 	if (!chunk)
 		return NULL;
@@ -61,9 +60,10 @@ static struct vrb_rdm_chunk *chunk_new(struct vrb_domain *domain, uint32_t bufs,
 	chunk->map =
 		mmap(NULL, chunk->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (chunk->heads && chunk->map != MAP_FAILED) {
-		chunk->mr = ibv_reg_mr(domain->pd, chunk->map, chunk->len, access);
+		chunk->mr = ibv_reg_mr(domain->pd, chunk->map, chunk->len, IBV_ACCESS_LOCAL_WRITE);
 		if (!chunk->mr)
-			chunk->mr = vrb_mr_again(domain, chunk->map, chunk->len, access);
+			chunk->mr = vrb_mr_again(domain, chunk->map, chunk->len,
+						 IBV_ACCESS_LOCAL_WRITE);
 	}
 	if (chunk->mr)
 		return chunk;
