@@ -222,13 +222,22 @@ static void cache_tidy(struct ofi_monitor *monitor)
 	deregister_dead((struct ofi_mr_cache *)monitor);
 }
 
+/* Forgets the region that has had no users for longest. Returns its length, 0 if there is none. */
+static size_t forget_oldest(struct ofi_mr_cache *cache)
+{
+	struct ofi_mr_region *oldest = TAILQ_FIRST(&cache->unused);
+
+	if (!oldest)
+		return 0;
+	cache_forget(cache, cache_place(cache, oldest));
+	return length(oldest);
+}
+
 static void make_room(struct ofi_mr_cache *cache, size_t len)
 {
-	struct ofi_mr_region *oldest;
-
 	while ((cache->count >= cache->max_count || cache->size + len > cache->max_size) &&
-	       (oldest = TAILQ_FIRST(&cache->unused)))
-		cache_forget(cache, cache_place(cache, oldest));
+	       forget_oldest(cache))
+		;
 }
 
 /*
@@ -283,14 +292,11 @@ static void cache_join(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 
 bool ofi_mr_cache_shed(struct ofi_mr_cache *cache, size_t len)
 {
-	struct ofi_mr_region *oldest;
-	size_t shed = 0;
+	size_t shed = 0, more = 1;
 
 	ofi_lock(&cache->lock);
-	while (shed < len && (oldest = TAILQ_FIRST(&cache->unused))) {
-		shed += length(oldest);
-		cache_forget(cache, cache_place(cache, oldest));
-	}
+	for (; shed < len && more; shed += more)
+		more = forget_oldest(cache);
 	ofi_unlock(&cache->lock);
 	deregister_dead(cache);
 	return shed;

@@ -193,60 +193,6 @@ static bool matches(const struct ofi_trigger *trigger, const struct ofi_trigger_
 	       (!match->cntr || match->cntr == trigger->cntr);
 }
 
-static unsigned int cancel_waiting(struct ofi_cntr *cntr, const struct ofi_trigger_match *match)
-{
-	struct ofi_trigger *trigger, *next;
-	unsigned int n = 0;
-
-	for (trigger = TAILQ_FIRST(&cntr->waiting); trigger; trigger = next) {
-		next = TAILQ_NEXT(trigger, link);
-		if (!matches(trigger, match))
-			continue;
-		trigger_leave(trigger);
-		ofi_trigger_finish(trigger);
-		n++;
-	}
-	return n;
-}
-
-static unsigned int cancel_ready(struct ofi_triggers *triggers,
-				 const struct ofi_trigger_match *match)
-{
-	struct ofi_trigger *trigger, *next;
-	unsigned int n = 0;
-
-	for (trigger = TAILQ_FIRST(&triggers->ready); trigger; trigger = next) {
-		next = TAILQ_NEXT(trigger, link);
-		if (trigger == triggers->firing || !matches(trigger, match))
-			continue;
-		TAILQ_REMOVE(&triggers->ready, trigger, link);
-		ofi_trigger_finish(trigger);
-		n++;
-	}
-	return n;
-}
-
-unsigned int ofi_triggers_cancel(struct ofi_triggers *triggers,
-				 const struct ofi_trigger_match *match)
-{
-	struct ofi_cntr *cntr, *next;
-	unsigned int n = 0;
-
-	ofi_lock(&triggers->lock);
-	while (triggers->firing && matches(triggers->firing, match)) {
-		ofi_unlock(&triggers->lock);
-		sched_yield();
-		ofi_lock(&triggers->lock);
-	}
-	for (cntr = LIST_FIRST(&triggers->cntrs); cntr; cntr = next) {
-		next = LIST_NEXT(cntr, trigger_link);
-		n += cancel_waiting(cntr, match);
-	}
-	n += cancel_ready(triggers, match);
-	ofi_unlock(&triggers->lock);
-	return n;
-}
-
 static struct ofi_trigger *take_waiting(struct ofi_triggers *triggers,
 					const struct ofi_trigger_match *match)
 {
@@ -275,15 +221,40 @@ static struct ofi_trigger *take_ready(struct ofi_triggers *triggers,
 	return NULL;
 }
 
+/* The caller holds the lock. */
+static struct ofi_trigger *take_one(struct ofi_triggers *triggers,
+				    const struct ofi_trigger_match *match)
+{
+	struct ofi_trigger *trigger = take_waiting(triggers, match);
+
+	return trigger ? trigger : take_ready(triggers, match);
+}
+
+unsigned int ofi_triggers_cancel(struct ofi_triggers *triggers,
+				 const struct ofi_trigger_match *match)
+{
+	struct ofi_trigger *trigger;
+	unsigned int n = 0;
+
+	ofi_lock(&triggers->lock);
+	while (triggers->firing && matches(triggers->firing, match)) {
+		ofi_unlock(&triggers->lock);
+		sched_yield();
+		ofi_lock(&triggers->lock);
+	}
+	for (; (trigger = take_one(triggers, match)); n++)
+		ofi_trigger_finish(trigger);
+	ofi_unlock(&triggers->lock);
+	return n;
+}
+
 struct ofi_trigger *ofi_triggers_take(struct ofi_triggers *triggers,
 				      const struct ofi_trigger_match *match)
 {
 	struct ofi_trigger *trigger;
 
 	ofi_lock(&triggers->lock);
-	trigger = take_waiting(triggers, match);
-	if (!trigger)
-		trigger = take_ready(triggers, match);
+	trigger = take_one(triggers, match);
 	ofi_unlock(&triggers->lock);
 	return trigger;
 }

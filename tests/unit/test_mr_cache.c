@@ -303,7 +303,7 @@ static void test_failures(void **state)
 	munmap(at, 4 * PAGE);
 }
 
-/* What nobody uses does not keep the next one from being registered, nor somebody else. */
+/* Regions without users make room for the next one, and for other registrations. */
 static void test_makes_room(void **state)
 {
 	struct ofi_mr_region *first, *second;
