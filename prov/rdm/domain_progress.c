@@ -95,7 +95,8 @@ static void *progress_thread(void *arg)
 		ofi_triggers_run(progress->triggers);
 		if (again || ofi_triggers_due(progress->triggers))
 			sched_yield();
-		else if (epoll_wait(progress->epfd, &event, 1, -1) > 0)
+		else if (epoll_wait(progress->epfd, &event, 1, -1) > 0 &&
+			 event.data.fd == progress->wakefd)
 			(void)!read(progress->wakefd, &wakes, sizeof(wakes));
 	}
 	return NULL;
@@ -135,7 +136,7 @@ void ofi_rdm_domain_progress_close(struct ofi_rdm_domain_progress *progress)
 
 static int watch_fd(struct ofi_rdm_domain_progress *progress, int fd)
 {
-	struct epoll_event event = { .events = EPOLLIN };
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
 
 	return epoll_ctl(progress->epfd, EPOLL_CTL_ADD, fd, &event) ? errno : 0;
 }
