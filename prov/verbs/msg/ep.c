@@ -156,21 +156,31 @@ static int ep_control(struct fid *fid, int command, void *arg)
 	}
 }
 
-static void ep_free(struct vrb_ep *ep)
+/* Adds the endpoint to those of its domain, or removes it. */
+static void set_listed(struct vrb_ep *ep, bool listed)
 {
 	struct vrb_domain *domain = ep->domain;
 
+	ofi_lock(&domain->fail_lock);
+	ofi_lock(&domain->lock);
+	if (listed)
+		LIST_INSERT_HEAD(&domain->eps, ep, siblings);
+	else
+		LIST_REMOVE(ep, siblings);
+	ep->listed = listed;
+	ofi_unlock(&domain->lock);
+	ofi_unlock(&domain->fail_lock);
+}
+
+static void ep_free(struct vrb_ep *ep)
+{
 	if (vrb_ep_is_dgram(ep))
 		vrb_dgram_stop(vrb_dgram_of(ep));
 	else
 		vrb_conn_fini(ep);
 	vrb_srx_leave(ep);
-	ofi_lock(&domain->fail_lock);
-	ofi_lock(&domain->lock);
 	if (ep->listed)
-		LIST_REMOVE(ep, siblings);
-	ofi_unlock(&domain->lock);
-	ofi_unlock(&domain->fail_lock);
+		set_listed(ep, false);
 	vrb_qp_destroy(ep);
 	if (vrb_ep_is_dgram(ep))
 		vrb_dgram_fini(vrb_dgram_of(ep));
@@ -421,12 +431,7 @@ int vrb_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_
 	}
 	set_tables(ep, context);
 	ofi_ref_get(&domain->base.ref);
-	ofi_lock(&domain->fail_lock);
-	ofi_lock(&domain->lock);
-	LIST_INSERT_HEAD(&domain->eps, ep, siblings);
-	ep->listed = true;
-	ofi_unlock(&domain->lock);
-	ofi_unlock(&domain->fail_lock);
+	set_listed(ep, true);
 	*ep_fid = &ep->fid;
 	return 0;
 }

@@ -452,14 +452,11 @@ static int mr_check(const struct vrb_domain *domain, const struct iovec *iov, si
 
 static struct ibv_mr *reg_system(struct vrb_domain *domain, const struct iovec *iov, int access)
 {
-	struct ibv_mr *mr = ibv_reg_mr(domain->pd, iov->iov_base, iov->iov_len, access);
-	int err;
+	struct ibv_mr *mr = vrb_mr_new(domain, iov->iov_base, iov->iov_len, access);
+	int err = errno;
 
-	if (!mr)
-		mr = vrb_mr_again(domain, iov->iov_base, iov->iov_len, access);
 	if (mr)
 		return mr;
-	err = errno;
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_MR, "fi_mr_reg: ibv_reg_mr of %zu B at %p: %s%s\n",
 		       iov->iov_len, iov->iov_base, strerror(err), vrb_remedy(err));
 	errno = err;

@@ -5,10 +5,7 @@
 
 #include <stdbool.h>
 #include <rdma/fabric.h>
-#include "prov/base/domain.h"
-
-struct ibv_mr;
-struct vrb_domain;
+#include "domain.h"
 
 /* Returns true if the device chooses keys, false if the application does. */
 bool vrb_mr_prov_key(const struct vrb_domain *domain);
@@ -27,6 +24,14 @@ int vrb_mr_raw_unmap(const uint64_t *key);
  * cached registrations that nobody uses make room. Returns NULL, with errno, if that does not help.
  */
 struct ibv_mr *vrb_mr_again(struct vrb_domain *domain, void *addr, size_t len, int access);
+/* Registers memory like ibv_reg_mr, and tries again. */
+static inline struct ibv_mr *vrb_mr_new(struct vrb_domain *domain, void *addr, size_t len,
+					int access)
+{
+	struct ibv_mr *mr = ibv_reg_mr(domain->pd, addr, len, access);
+
+	return mr ? mr : vrb_mr_again(domain, addr, len, access);
+}
 /* Finds regions by key; only for RDM domains. */
 extern const struct ofi_domain_ops vrb_domain_mr_ops;
 

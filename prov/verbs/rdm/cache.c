@@ -43,9 +43,7 @@ static int cache_reg(void *arg, void *addr, size_t len, unsigned int *access, vo
 
 	warn_if_refused(domain->base.cache);
 	*access = IBV_ACCESS_LOCAL_WRITE | (windows ? IBV_ACCESS_MW_BIND : 0);
-	*mr = ibv_reg_mr(domain->pd, addr, len, (int)*access);
-	if (!*mr)
-		*mr = vrb_mr_again(domain, addr, len, (int)*access);
+	*mr = vrb_mr_new(domain, addr, len, (int)*access);
 	if (!*mr && is_refused(errno) && !wanted) {
 		*access = 0;
 		*mr = ibv_reg_mr(domain->pd, addr, len, 0);

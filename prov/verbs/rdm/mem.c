@@ -101,13 +101,6 @@ static struct ibv_mr *reg_hmem(struct ofi_rdm_ep *ep, const struct iovec *iov, i
 	return vrb_mr_hmem_try(vrb_rc_domain(ep), &memory, access, why);
 }
 
-static struct ibv_mr *reg_system(struct vrb_domain *domain, const struct iovec *iov, int access)
-{
-	struct ibv_mr *mr = ibv_reg_mr(domain->pd, iov->iov_base, iov->iov_len, access);
-
-	return mr ? mr : vrb_mr_again(domain, iov->iov_base, iov->iov_len, access);
-}
-
 /* Registers the bytes in a new lease; hmem is the interface of device memory, or NULL. */
 static int lease_new(struct ofi_rdm_ep *ep, const struct iovec *iov, int access,
 		     const struct ofi_hmem *hmem, struct vrb_rdm_lease **lease)
@@ -124,7 +117,8 @@ static int lease_new(struct ofi_rdm_ep *ep, const struct iovec *iov, int access,
 	if (!*lease)
 		return -FI_ENOMEM;
 	(*lease)->ibv = hmem ? reg_hmem(ep, iov, access, hmem, &why)
-			     : reg_system(domain, iov, granted_by_device(ep, access));
+			     : vrb_mr_new(domain, iov->iov_base, iov->iov_len,
+					  granted_by_device(ep, access));
 	if ((*lease)->ibv && vrb_mr_table_add(domain, (*lease)->ibv, access)) {
 		ibv_dereg_mr((*lease)->ibv);
 		(*lease)->ibv = NULL;
