@@ -140,7 +140,7 @@ static int begin(void **state)
 	return 0;
 }
 
-/* What peers have left that are gone is above the budget: peers that the endpoint knows come in. */
+/* Peers that are gone have left too much: only peers that the endpoint knows come in. */
 static void messages_that_remain_keep_strangers_out(void **state)
 {
 	static struct vrb_rc_peer gone;

@@ -59,6 +59,7 @@ static struct vrb_rdm_chunk *chunk_new(struct vrb_domain *domain, uint32_t bufs,
 	chunk->heads = calloc(bufs, head_size);
 	chunk->map =
 		mmap(NULL, chunk->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	/* With a constant access, libibverbs calls another function than in vrb_mr_new(). */
 	if (chunk->heads && chunk->map != MAP_FAILED) {
 		chunk->mr = ibv_reg_mr(domain->pd, chunk->map, chunk->len, IBV_ACCESS_LOCAL_WRITE);
 		if (!chunk->mr)
@@ -223,7 +224,7 @@ static void buf_set_rx(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx_buf *buf,
 	};
 }
 
-static bool rx_grow(struct vrb_rdm_rx_ring *ring)
+static bool rx_add(struct vrb_rdm_rx_ring *ring)
 {
 	size_t chunks = ring->count / CHUNK_BUFS;
 	struct vrb_rdm_rx_buf **rx = realloc(ring->rx, (chunks + 1) * sizeof(*rx));
@@ -248,6 +249,11 @@ static bool rx_grow(struct vrb_rdm_rx_ring *ring)
 	return true;
 }
 
+static void rx_grow(struct vrb_rdm_rx_ring *ring)
+{
+	ring->grow_at = rx_add(ring) ? 0 : ofi_now_ms() + PATIENCE_MS;
+}
+
 /* The limit is: posted and reserved buffers, a quarter more for held ones, and missing ones. */
 static bool may_grow(const struct vrb_rdm_rx_ring *ring)
 {
@@ -264,7 +270,7 @@ static uint32_t chain_recvs(struct vrb_rdm_rx_ring *ring, uint32_t want, struct 
 	uint32_t n;
 
 	while (ring->free_count < want + ring->reserve && may_grow(ring))
-		ring->grow_at = rx_grow(ring) ? 0 : ofi_now_ms() + PATIENCE_MS;
+		rx_grow(ring);
 	*first = ring->free;
 	if (want + ring->reserve > ring->free_count)
 		want = ring->free_count > ring->reserve ? ring->free_count - ring->reserve : 0;
@@ -366,7 +372,7 @@ struct vrb_rdm_rx *vrb_rdm_rx_take(struct vrb_rdm_rx_ring *ring)
 
 	/* Kept packets may hold the reserve while the queue is full and takes no more buffers. */
 	if (!ring->free && may_grow(ring))
-		ring->grow_at = rx_grow(ring) ? 0 : ofi_now_ms() + PATIENCE_MS;
+		rx_grow(ring);
 	wr = ring->free;
 	if (!wr)
 		return NULL;

@@ -149,15 +149,16 @@ static int ask_by_id(struct vrb_rc_conn *conn)
 	return rdma_connect(conn->id, &param) ? vrb_errno(errno) : 0;
 }
 
-/* Ends an attempt whose reply is invalid, and reports the reason to both ends. */
+/* Ends an attempt whose reply is invalid, and reports the reason, or what is malformed. */
 static void refuse_reply(struct vrb_rc_conn *conn, enum ofi_rdm_cmwire_reason reason,
-			 const char *why)
+			 const char *malformed)
 {
 	uint8_t wire[VRB_CM_WIRE_MAX], len;
 	char text[OFI_ADDR_STRLEN];
 
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "reply of peer %s refused: %s\n",
-		       vrb_rdm_conn_name(conn->peer, text), why);
+		       vrb_rdm_conn_name(conn->peer, text),
+		       malformed ? malformed : ofi_rdm_cmwire_reason_text(reason));
 	len = vrb_rdm_conn_reject_data(conn->ep, reason, wire);
 	if (!conn->ud)
 		rdma_reject(conn->id, wire, len);
@@ -198,13 +199,11 @@ static void conn_answered(struct vrb_rc_conn *conn, const struct rdma_cm_event *
 		return;
 	}
 	if (!conn->proof != !(cm.flags & OFI_RDM_CMWIRE_SECRET)) {
-		refuse_reply(conn, OFI_RDM_CMWIRE_LONELY,
-			     ofi_rdm_cmwire_reason_text(OFI_RDM_CMWIRE_LONELY));
+		refuse_reply(conn, OFI_RDM_CMWIRE_LONELY, NULL);
 		return;
 	}
 	if (conn->proof && !vrb_rdm_proof_is_right(conn, event)) {
-		refuse_reply(conn, OFI_RDM_CMWIRE_SECRETS,
-			     ofi_rdm_cmwire_reason_text(OFI_RDM_CMWIRE_SECRETS));
+		refuse_reply(conn, OFI_RDM_CMWIRE_SECRETS, NULL);
 		return;
 	}
 	vrb_rdm_conn_learn(conn, &cm);

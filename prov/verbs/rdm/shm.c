@@ -114,9 +114,9 @@ static void close_in(struct vrb_shm_conn *shm)
 /* Returns true if the held completion is for a work request of the connection. */
 static bool holds_sent(const struct vrb_shm *all, const struct vrb_rc_conn *conn)
 {
-	const struct vrb_rdm_slot *slot = (const struct vrb_rdm_slot *)(uintptr_t)all->held.wr_id;
+	const struct vrb_rdm_slot *slot = vrb_shm_held_slot(all);
 
-	return all->has_held && !(all->held.wr_id & VRB_RDM_RX_BIT) && slot->conn == conn;
+	return all->has_held && slot && slot->conn == conn;
 }
 
 void vrb_shm_conn_close(struct vrb_rc_conn *conn)

@@ -127,6 +127,14 @@ static inline struct vrb_shm *vrb_shm_of(const struct vrb_shm_conn *shm)
 	return vrb_rc(shm->conn->ep)->shm;
 }
 
+/* Returns the slot of the work request that the held completion is for, or NULL for a packet. */
+static inline struct vrb_rdm_slot *vrb_shm_held_slot(const struct vrb_shm *all)
+{
+	bool received = all->held.wr_id & VRB_RDM_RX_BIT;
+
+	return received ? NULL : (struct vrb_rdm_slot *)(uintptr_t)all->held.wr_id;
+}
+
 /* The functions of the stand-ins (shm_post.c, shm_poll.c). */
 int vrb_shm_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int vrb_shm_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc);

@@ -282,13 +282,10 @@ static void count_arrived(struct vrb_shm_conn *shm, const struct ibv_wc *wc)
 /* The held completion of a work request retires those before it: they must not follow it. */
 static void skip_retired(const struct vrb_shm *all)
 {
-	const struct vrb_rdm_slot *slot = (const struct vrb_rdm_slot *)(uintptr_t)all->held.wr_id;
-	struct vrb_rc_conn *conn;
+	const struct vrb_rdm_slot *slot = vrb_shm_held_slot(all);
+	struct vrb_rc_conn *conn = slot ? slot->conn : NULL;
 
-	if (all->held.wr_id & VRB_RDM_RX_BIT)
-		return;
-	conn = slot->conn;
-	if (conn->shm)
+	if (conn && conn->shm)
 		conn->shm->reported = slot == &conn->last ? conn->head : slot->seq + 1;
 }
 
@@ -357,9 +354,9 @@ void vrb_shm_arm(struct ofi_rdm_ep *ep)
 /* Returns the shared memory of the connection that the held completion is for, or NULL. */
 static struct vrb_shm_conn *held_for(const struct vrb_shm *all)
 {
-	const struct vrb_rdm_slot *slot = (const struct vrb_rdm_slot *)(uintptr_t)all->held.wr_id;
+	const struct vrb_rdm_slot *slot = vrb_shm_held_slot(all);
 
-	return all->held.wr_id & VRB_RDM_RX_BIT ? held_from(all) : slot->conn->shm;
+	return slot ? slot->conn->shm : held_from(all);
 }
 
 /*
