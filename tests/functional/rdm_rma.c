@@ -128,12 +128,10 @@ static void empty_places(struct rdm_pair *pair, struct fid_mr *mr, uint64_t base
 	RETURNS(fi_atomicmsg(side->ep, &msg, 0), -FI_EINVAL);
 }
 
-/* The local and the remote lengths are equal. */
-static void bad_lengths(struct rdm_pair *pair, struct fid_mr *mr, uint64_t base)
+/* 100 bytes are neither written to this place nor read from it. */
+static void bad_place(struct rdm_side *side, struct fi_rma_iov place)
 {
-	struct rdm_side *side = &pair->side[0];
 	struct iovec iov = { out, 100 };
-	struct fi_rma_iov place = { base, 99, fi_mr_key(mr) };
 	struct fi_msg_rma msg = { .msg_iov = &iov,
 				  .iov_count = 1,
 				  .addr = side->peer,
@@ -142,9 +140,13 @@ static void bad_lengths(struct rdm_pair *pair, struct fid_mr *mr, uint64_t base)
 
 	RETURNS(fi_writemsg(side->ep, &msg, 0), -FI_EINVAL);
 	RETURNS(fi_readmsg(side->ep, &msg, 0), -FI_EINVAL);
-	place.len = 101;
-	RETURNS(fi_writemsg(side->ep, &msg, 0), -FI_EINVAL);
-	RETURNS(fi_readmsg(side->ep, &msg, 0), -FI_EINVAL);
+}
+
+/* The local and the remote lengths are equal. */
+static void bad_lengths(struct rdm_pair *pair, struct fid_mr *mr, uint64_t base)
+{
+	bad_place(&pair->side[0], (struct fi_rma_iov){ base, 99, fi_mr_key(mr) });
+	bad_place(&pair->side[0], (struct fi_rma_iov){ base, 101, fi_mr_key(mr) });
 }
 
 /*
@@ -155,16 +157,8 @@ static void refused(struct rdm_pair *pair, struct fid_mr *mr, uint64_t base)
 {
 	struct rdm_side *side = &pair->side[0];
 	uint64_t key = fi_mr_key(mr), one = 1, old;
-	struct iovec iov = { out, 100 };
-	struct fi_rma_iov place = { (uint64_t)-50, 100, key };
-	struct fi_msg_rma msg = { .msg_iov = &iov,
-				  .iov_count = 1,
-				  .addr = side->peer,
-				  .rma_iov = &place,
-				  .rma_iov_count = 1 };
 
-	RETURNS(fi_writemsg(side->ep, &msg, 0), -FI_EINVAL);
-	RETURNS(fi_readmsg(side->ep, &msg, 0), -FI_EINVAL);
+	bad_place(side, (struct fi_rma_iov){ (uint64_t)-50, 100, key });
 	RETURNS(fi_atomic(side->ep, &one, 1, NULL, side->peer, (uint64_t)-4, key, FI_UINT64, FI_SUM,
 			  NULL),
 		-FI_EINVAL);
