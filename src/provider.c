@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include "conf.h"
 #include <ofi/explain.h>
 #include "filter.h"
@@ -170,9 +171,20 @@ const struct ofi_provider_list *ofi_providers(void)
 	return &registry.list;
 }
 
+/* The directory of a process's threads has one link for each of them, besides its own two. */
+static bool other_threads_run(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/task", &st) && st.st_nlink > 3;
+}
+
+/* Other threads may still call and log while the process exits: what they use stays then. */
 __attribute__((destructor)) static void end(void)
 {
 	ofi_hook_fini();
+	if (other_threads_run())
+		return;
 	ofi_registry_fini(&registry);
 	free(filter);
 	filter = NULL;

@@ -18,6 +18,8 @@
  * reads.
  */
 #define NAP_MS 20
+/* fi_close waits at most this long for a thread that finishes work of the counter. */
+#define SETTLE_MS 10
 
 struct ofi_cntr_source {
 	const struct ofi_cntr_source_ops *ops;
@@ -383,13 +385,24 @@ static void cntr_free(struct ofi_cntr *cntr)
 	free(cntr);
 }
 
+/* A thread that counts the last work drops its reference a moment after the value changes. */
+static int cntr_settle(const struct ofi_cntr *cntr)
+{
+	uint64_t start = ofi_now_ms();
+
+	while (ofi_ref_busy(&cntr->ref) && ofi_now_ms() - start < SETTLE_MS)
+		sched_yield();
+	return ofi_ref_busy(&cntr->ref);
+}
+
 static int cntr_close(struct fid *fid)
 {
 	struct ofi_cntr *cntr = ofi_cntr((struct fid_cntr *)fid);
-	int ret = ofi_ref_busy(&cntr->ref);
+	int ret;
 
 	if (ofi_ref_inherited(cntr->parent))
 		return 0;
+	ret = cntr_settle(cntr);
 	if (ret)
 		return ofi_refuse(
 			cntr->prov, FI_LOG_CNTR, ret,

@@ -483,6 +483,30 @@ static void test_trywait_deaf(void **state)
 	close_cntr(cntr);
 }
 
+static void *finish_later(void *arg)
+{
+	struct fid_cntr *cntr = arg;
+
+	fi_cntr_add(cntr, 1);
+	usleep(2000);
+	ofi_ref_put(&ofi_cntr(cntr)->ref);
+	return NULL;
+}
+
+/* The thread that finishes work counts it before it drops its reference. */
+static void test_close_finishing(void **state)
+{
+	struct fid_cntr *cntr = open_cntr(FI_WAIT_UNSPEC);
+	pthread_t thread;
+
+	(void)state;
+	ofi_ref_get(&ofi_cntr(cntr)->ref);
+	assert_int_equal(pthread_create(&thread, NULL, finish_later, cntr), 0);
+	assert_int_equal(fi_cntr_wait(cntr, 1, LONG), 0);
+	close_cntr(cntr);
+	pthread_join(thread, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -493,6 +517,7 @@ int main(void)
 		cmocka_unit_test(test_source_wakes), cmocka_unit_test(test_trywait),
 		cmocka_unit_test(test_trywait_deaf), cmocka_unit_test(test_trywait_and_wait),
 		cmocka_unit_test(test_wait_sleeps),  cmocka_unit_test(test_mutex_held),
+		cmocka_unit_test(test_close_finishing),
 	};
 
 	return cmocka_run_group_tests_name("cntr", tests, NULL, NULL);

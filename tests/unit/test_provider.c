@@ -37,8 +37,23 @@ static void list(void)
 		dprintf(STDERR_FILENO, "%s%s ", entry->prov->name, entry->excluded ? "(off)" : "");
 }
 
+static bool tell_what_stays;
+
+/* Runs after the library's destructor, because that has no priority. */
+__attribute__((destructor(101))) static void tell(void)
+{
+	if (tell_what_stays)
+		list();
+}
+
+static void *sleep_forever(void *arg)
+{
+	pause();
+	return arg;
+}
+
 /* What a child with this FI_PROVIDER writes; it ends by way of the library's destructor. */
-static const char *listed(const char *filter)
+static const char *told(const char *filter, void (*then)(void))
 {
 	static char text[4096];
 	int pipefd[2], status;
@@ -55,7 +70,7 @@ static const char *listed(const char *filter)
 		setenv("FI_PROVIDER_PATH", dir, 1);
 		if (filter)
 			setenv("FI_PROVIDER", filter, 1);
-		list();
+		then();
 		exit(0);
 	}
 	close(pipefd[1]);
@@ -66,6 +81,33 @@ static const char *listed(const char *filter)
 	waitpid(pid, &status, 0);
 	assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
 	return text;
+}
+
+static const char *listed(const char *filter)
+{
+	return told(filter, list);
+}
+
+static void exit_alone(void)
+{
+	ofi_providers();
+	tell_what_stays = true;
+}
+
+static void exit_beside_thread(void)
+{
+	pthread_t thread;
+
+	exit_alone();
+	pthread_create(&thread, NULL, sleep_forever, NULL);
+}
+
+/* What threads may use stays while the process exits. */
+static void test_exit(void **state)
+{
+	(void)state;
+	assert_string_equal(told(NULL, exit_alone), "");
+	assert_string_equal(told(NULL, exit_beside_thread), "alpha beta ");
 }
 
 static void test_filter(void **state)
@@ -155,6 +197,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_filter),
 		cmocka_unit_test(test_unknown_names),
+		cmocka_unit_test(test_exit),
 		cmocka_unit_test(test_threads),
 	};
 
