@@ -510,13 +510,20 @@ static void test_close_finishing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_attr),	     cmocka_unit_test(test_values),
-		cmocka_unit_test(test_close_busy),   cmocka_unit_test(test_control),
-		cmocka_unit_test(test_wait),	     cmocka_unit_test(test_woken),
-		cmocka_unit_test(test_many_waiters), cmocka_unit_test(test_source),
-		cmocka_unit_test(test_source_wakes), cmocka_unit_test(test_trywait),
-		cmocka_unit_test(test_trywait_deaf), cmocka_unit_test(test_trywait_and_wait),
-		cmocka_unit_test(test_wait_sleeps),  cmocka_unit_test(test_mutex_held),
+		cmocka_unit_test(test_attr),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_close_busy),
+		cmocka_unit_test(test_control),
+		cmocka_unit_test(test_wait),
+		cmocka_unit_test(test_woken),
+		cmocka_unit_test(test_many_waiters),
+		cmocka_unit_test(test_source),
+		cmocka_unit_test(test_source_wakes),
+		cmocka_unit_test(test_trywait),
+		cmocka_unit_test(test_trywait_deaf),
+		cmocka_unit_test(test_trywait_and_wait),
+		cmocka_unit_test(test_wait_sleeps),
+		cmocka_unit_test(test_mutex_held),
 		cmocka_unit_test(test_close_finishing),
 	};
 

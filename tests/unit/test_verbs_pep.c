@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <rdma/fi_errno.h>
 #include <prov/verbs/cm/cm_wire.h>
 #include <prov/verbs/cm/pep.h>
@@ -89,6 +90,29 @@ static void listening(void **state)
 	assert_int_equal(ntohs(name.sin_port), 7471);
 	assert_int_equal(fi_setname(&pep->fid, &name, len), -FI_EOPBADSTATE);
 	assert_int_equal(fi_connect((struct fid_ep *)pep, &name, NULL, 0), -FI_ENOSYS);
+}
+
+static bool reports_removal(void)
+{
+	struct fi_eq_err_entry entry = { 0 };
+
+	return fi_eq_readerr(bed.eq, &entry, 0) > 0 && entry.fid == &pep->fid &&
+	       entry.err == FI_ENODEV;
+}
+
+/* The id may get another owner, which lets this one go, only before or after an event. */
+static void removal_is_reported_under_the_lock(void **state)
+{
+	struct ofi_eq *eq = (struct ofi_eq *)bed.eq;
+
+	(void)state;
+	ofi_lock(&eq->lock);
+	fake_event(listener, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
+	usleep(20000);
+	assert_false(ofi_trylock(&bed.fabric.cm.lock));
+	ofi_unlock(&eq->lock);
+	fake_settle();
+	assert_true(reports_removal());
 }
 
 static void opening_checks_what_it_gets(void **state)
@@ -444,6 +468,7 @@ int main(void)
 		test(requests_do_not_count_for_a_later_listener),
 		test(an_endpoint_takes_the_name_over),
 		test(closing_while_requests_come),
+		test(removal_is_reported_under_the_lock),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

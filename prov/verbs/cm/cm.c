@@ -23,7 +23,7 @@ static void owner_give(struct vrb_owner *owner, const struct vrb_owner_ops *ops,
 
 static struct vrb_cm_left cm_deliver(struct vrb_cm *cm, const struct rdma_cm_event *event)
 {
-	bool request = event->event == RDMA_CM_EVENT_CONNECT_REQUEST;
+	bool request = event->event == RDMA_CM_EVENT_CONNECT_REQUEST, locked;
 	struct vrb_cm_left left = { 0 };
 	const struct vrb_owner_ops *ops;
 	struct vrb_owner *owner;
@@ -31,10 +31,11 @@ static struct vrb_cm_left cm_deliver(struct vrb_cm *cm, const struct rdma_cm_eve
 	ofi_lock(&cm->lock);
 	owner = (request ? event->listen_id : event->id)->context;
 	ops = owner->ops;
-	if (ops->locked)
+	locked = ops->locked && !request; /* an id that listens keeps its owner */
+	if (locked)
 		owner_give(owner, ops, event, &left);
 	ofi_unlock(&cm->lock);
-	if (!ops->locked)
+	if (!locked)
 		owner_give(owner, ops, event, &left);
 	return left;
 }

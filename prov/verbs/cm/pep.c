@@ -183,7 +183,11 @@ static void pep_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *ev
 	left->refuse = pep_event(vrb_owner_of(owner, struct vrb_pep, owner), event);
 }
 
-static const struct vrb_owner_ops pep_owner_ops = { .event = pep_cm_event, .shared = true };
+static const struct vrb_owner_ops pep_owner_ops = {
+	.event = pep_cm_event,
+	.locked = true,
+	.shared = true,
+};
 
 struct vrb_pep *vrb_pep_find(struct vrb_cm *cm, const struct fid *handle)
 {
