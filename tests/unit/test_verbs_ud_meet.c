@@ -19,6 +19,7 @@ struct told {
 static struct told asked, answered;
 static bool no_memory;
 static struct ud_conn *active, *passive;
+static const uint8_t stranger_gid[16] = { [10] = 0xff, 0xff, 10, [15] = UD_STRANGER };
 
 static void keep(struct told *told, const struct rdma_cm_event *event)
 {
@@ -388,7 +389,7 @@ static void answer_as_stranger(uint32_t number, uint32_t key)
 	uint8_t bytes[VRB_UD_HEAD_MAX + 16] __attribute__((aligned(8))) = { 0 };
 	size_t len = vrb_ud_build(bytes, &packet);
 
-	memcpy(bytes + len, (uint8_t[16]){ [10] = 0xff, 0xff, 10, [15] = UD_STRANGER }, 16);
+	memcpy(bytes + len, stranger_gid, sizeof(stranger_gid));
 	ud_net_inject(UD_STRANGER, UD_STRANGER_QPN, 0, bytes, len + 16);
 	watch(1);
 }
@@ -400,6 +401,7 @@ static void answers_of_strangers_tell_nothing(void **state)
 	struct vrb_ud_packet last;
 
 	(void)state;
+	ud_net_meet_stranger(0, stranger_gid);
 	ask();
 	answer_as_stranger(number, key + 1);
 	answer_as_stranger(number + 1, key + 1);

@@ -101,6 +101,22 @@ static void they_go_where_the_answer_comes_from(void **state)
 	assert_int_equal(ud_net_objects, before);
 }
 
+/* Nor does whoever sends packets in the name of such a host. */
+static void nobody_is_looked_for(void **state)
+{
+	const struct vrb_ud_packet packet = { .kind = VRB_UD_NUMBERED, .to = 4711, .from = 5 };
+	uint8_t bytes[VRB_UD_HEAD_MAX] __attribute__((aligned(8)));
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+	size_t len = vrb_ud_build(bytes, &packet);
+	int before = ud_net_objects;
+
+	(void)state;
+	ud_net_inject(UD_STRANGER, UD_STRANGER_QPN, 0, bytes, len);
+	ud_net_watch(1000, counts);
+	assert_int_equal(refusals(), 0);
+	assert_int_equal(ud_net_objects, before);
+}
+
 static void decline_to(uint8_t host)
 {
 	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
@@ -133,6 +149,28 @@ static void requests_of_few_hosts_are_declined(void **state)
 	assert_int_equal(refusals(), 2);
 }
 
+static bool is_taken(uint8_t host)
+{
+	const struct rdma_cm_event event = { .param.ud.ah_attr.grh.dgid.raw[15] = host };
+
+	return vrb_ud_takes_host(&ud_nodes[0].rc.rdm, &event);
+}
+
+/* Nor do strangers that are accepted use up the device's address handles. */
+static void strangers_are_of_few_hosts(void **state)
+{
+	uint8_t i;
+
+	(void)state;
+	ud_nodes[0].domain.attr.max_ah = 9;
+	for (i = 1; i <= 4; i++)
+		assert_true(is_taken(UD_STRANGER + i));
+	assert_false(is_taken(UD_STRANGER + i));
+	assert_false(is_taken(UD_STRANGER));
+	ud_net_meet_stranger(0, (uint8_t[16]){ [15] = UD_STRANGER });
+	assert_true(is_taken(UD_STRANGER));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -141,6 +179,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(requests_of_few_hosts_are_declined, begin, end),
 		cmocka_unit_test_setup_teardown(they_go_where_the_answer_comes_from, begin_ordered,
 						end),
+		cmocka_unit_test_setup_teardown(strangers_are_of_few_hosts, begin, end),
+		cmocka_unit_test_setup_teardown(nobody_is_looked_for, begin_ordered, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

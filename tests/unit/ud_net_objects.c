@@ -113,3 +113,16 @@ int vrb_inline_max(struct ibv_context *ctx, enum ibv_qp_type type, const char **
 void vrb_inline_forget(void)
 {
 }
+
+void ud_net_meet_stranger(unsigned int node, const uint8_t *gid)
+{
+	struct vrb_ud *all = ud_nodes[node].rc.ud;
+	struct ibv_ah_attr attr = {
+		.is_global = 1,
+		.port_num = all->port.num,
+		.grh.sgid_index = (uint8_t)all->port.gid_index,
+	};
+
+	memcpy(attr.grh.dgid.raw, gid, sizeof(attr.grh.dgid));
+	assert(vrb_ud_path_get(all, &attr));
+}

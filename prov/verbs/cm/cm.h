@@ -9,8 +9,8 @@
  *   1. stops handling events (an endpoint enters VRB_CONN_CLOSED, which ignores all events),
  *   2. calls rdma_destroy_id() without holding a lock that an event takes,
  *   3. drops its unread entries in the event queue, and frees itself.
- * An id changes its owner once: from a connection request to the endpoint that accepts it, or from a
- * passive endpoint that does not listen to the endpoint that takes its address. The change is not
+ * An id changes its owner once: from a connection request to the endpoint that accepts it, or from
+ * a passive endpoint that does not listen to the endpoint that takes its address. The change is not
  * blocked by pinning, so such owners handle events under cm->lock, which the change takes too.
  */
 #ifndef VRB_CM_H
@@ -44,7 +44,7 @@ struct vrb_cm_left {
 struct vrb_owner_ops {
 	void (*event)(struct vrb_owner *owner, const struct rdma_cm_event *event,
 		      struct vrb_cm_left *left);
-	/* event() is called with cm->lock held, except for requests, because the owner may change. */
+	/* event() is called with cm->lock held, because the owner may change; not for requests. */
 	bool locked;
 	bool shared; /* event() may also be called by a thread that waits in fi_eq_sread */
 	void (*qp_event)(struct vrb_owner *owner, enum ibv_event_type type);

@@ -343,7 +343,6 @@ void vrb_ud_close(struct ofi_rdm_ep *ep)
 	if (all->qp)
 		ibv_destroy_qp(all->qp);
 	vrb_ud_rc_fini(all);
-	vrb_ud_refused_free(all);
 	if (all->mr)
 		ibv_dereg_mr(all->mr);
 	if (all->map)

@@ -305,19 +305,18 @@ struct vrb_ud {
 	struct ibv_context sleeping;
 	struct ibv_qp sleeper; /* stands for the queue pairs of connections that sleep */
 	struct ofi_rdm_ack_params ack_params;
-	uint64_t polled, last; /* in us: when the device was polled before, and last */
-	uint64_t now, next;    /* in us: the time, and when a timer expires first */
-	uint64_t wake;	       /* in us: when the endpoint's timer polls */
-	uint32_t conns, fresh; /* connections, and those of which nothing has arrived */
-	uint32_t idle;	       /* polls without anything to do since `last` */
-	uint32_t behind;       /* completions taken in full batches: the device may have more */
-	bool short_of_room;    /* the next poll sends what could not be sent before */
+	uint64_t polled, last;	 /* in us: when the device was polled before, and last */
+	uint64_t now, next;	 /* in us: the time, and when a timer expires first */
+	uint64_t wake;		 /* in us: when the endpoint's timer polls */
+	uint32_t conns, fresh;	 /* connections, and those of which nothing has arrived */
+	uint32_t idle;		 /* polls without anything to do since `last` */
+	uint32_t behind;	 /* completions taken in full batches: the device may have more */
+	uint32_t stranger_hosts; /* that were unknown when a stranger asked, without order */
+	bool short_of_room;	 /* the next poll sends what could not be sent before */
 	struct {
 		uint64_t since; /* in us: when `count` began to count */
 		uint32_t count;
-		uint32_t hosts;	    /* that were unknown, without order */
-		struct vrb_ah path; /* of a host that no connection has a path to */
-		uint64_t index;	    /* the last packet in the send queue that uses it */
+		uint32_t hosts; /* that were unknown, without order */
 	} refused;
 	/* Reliable queue pairs of connections that carry much (FI_VERBS_RDM_TRANSPORT=auto). */
 	struct {
@@ -573,7 +572,7 @@ void vrb_ud_unknow(struct vrb_ud_conn *ud);
 void vrb_ud_refuse(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx);
 /* The same if the way back is known. */
 void vrb_ud_refuse_to(struct vrb_ud *all, const struct ibv_wc *wc,
-		      const struct vrb_ud_packet *packet, struct ibv_ah_attr *attr);
+		      const struct vrb_ud_packet *packet, const struct ibv_ah_attr *attr);
 /* Tells the peer, which sends on a connection that has ended, once more that it has. */
 void vrb_ud_repeat_end(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet);
 /* Returns true if the peer was answered and has not sent a packet, so it may not wait any more. */
@@ -583,9 +582,8 @@ bool vrb_ud_waits_for_first(const struct vrb_ud_conn *ud);
  * answer to a request.
  */
 bool vrb_ud_is_refusal(const struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet);
-/* Returns a path to a host that is refused, NULL if there were too many of them. */
-const struct vrb_ah *vrb_ud_refusal_path(struct vrb_ud *all, struct ibv_ah_attr *attr);
-void vrb_ud_refused_free(struct vrb_ud *all);
+/* Returns a path to a host that is refused, or NULL. */
+const struct vrb_ah *vrb_ud_refusal_path(struct vrb_ud *all, const struct ibv_ah_attr *attr);
 
 /* Polling (ud_poll.c). */
 int vrb_ud_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc);

@@ -231,14 +231,12 @@ void vrb_ud_decline(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event, co
 		.len = len,
 	};
 	struct vrb_ud_way way = { .qpn = event->param.ud.qp_num };
-	struct ibv_ah_attr attr = event->param.ud.ah_attr;
 	struct vrb_ud *all = vrb_rc(ep)->ud;
 
 	/* A sender that is not told asks again, or asks the connection manager. */
 	if (!all)
 		return;
-	way.path = all->unordered ? vrb_ud_refusal_path(all, &attr)
-				  : vrb_ud_path_to(all, attr.grh.dgid.raw);
+	way.path = vrb_ud_refusal_path(all, &event->param.ud.ah_attr);
 	way.qkey = vrb_ud_qkey(all, event->param.ud.qkey);
 	if (way.path)
 		vrb_ud_put_bare(all, &way, &packet);

@@ -409,7 +409,9 @@ static void take_end(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 
 /*
  * The passive side learns from the first packet how the peer is reached; later ones may wake the
- * connection. Returns the connection, or NULL if the packet counts as lost.
+ * connection. Where GIDs are addresses, it answers to the one that asked for the connection:
+ * anybody can send the packet in the name of another host, or of none. Returns the connection, or
+ * NULL if the packet counts as lost.
  */
 static struct vrb_ud_conn *with_path(struct vrb_ud_conn *ud, const struct ibv_wc *wc,
 				     const struct vrb_ud_rx *rx)
@@ -427,6 +429,8 @@ static struct vrb_ud_conn *with_path(struct vrb_ud_conn *ud, const struct ibv_wc
 	if (ibv_init_ah_from_wc(vrb_rc_domain(all->ep)->ctx, all->port.num, &copy,
 				(struct ibv_grh *)(uintptr_t)rx->sge.addr, &attr))
 		return NULL;
+	if (all->port.link_layer == IBV_LINK_LAYER_ETHERNET)
+		ofi_rdm_addr_gid(&ud->conn->peer->addr, attr.grh.dgid.raw);
 	ud->path = vrb_ud_path_get(all, &attr);
 	return ud->path ? ud : NULL;
 }

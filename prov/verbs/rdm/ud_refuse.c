@@ -18,40 +18,40 @@ static bool may_refuse(struct vrb_ud *all)
 	return true;
 }
 
-void vrb_ud_refused_free(struct vrb_ud *all)
-{
-	if (all->refused.path.ah)
-		ibv_destroy_ah(all->refused.path.ah);
-	all->refused.path.ah = NULL;
-}
-
 /*
- * Only one host without a connection is answered at a time, as nobody limits how many of them there
- * are. On an Elastic Fabric Adapter the first few are, whose address handles stay: to destroy one
- * aborts what is sent to that GID with another one.
+ * A host without a path may not exist, and finding that out may take seconds on a device whose
+ * network resolves addresses: such hosts are not answered. An Elastic Fabric Adapter resolves
+ * nothing, so the first few are. Their address handles stay: to destroy one aborts what is sent to
+ * that GID with another one.
  */
-const struct vrb_ah *vrb_ud_refusal_path(struct vrb_ud *all, struct ibv_ah_attr *attr)
+const struct vrb_ah *vrb_ud_refusal_path(struct vrb_ud *all, const struct ibv_ah_attr *attr)
 {
 	const struct vrb_ah *known = vrb_ud_path_to(all, attr->grh.dgid.raw);
 
-	if (known)
+	if (known || !all->unordered || all->refused.hosts == VRB_UD_REFUSED_HOSTS)
 		return known;
-	if (all->unordered) {
-		if (all->refused.hosts == VRB_UD_REFUSED_HOSTS)
-			return NULL;
-		all->refused.hosts++;
-		return vrb_ud_path_get(all, attr);
-	}
-	if (all->refused.path.ah && all->refused.index >= all->sq_tail)
-		return NULL;
-	vrb_ud_refused_free(all);
-	all->refused.path.ah = ibv_create_ah(vrb_rc_domain(all->ep)->pd, attr);
-	all->refused.index = all->sq_head;
-	return all->refused.path.ah ? &all->refused.path : NULL;
+	all->refused.hosts++;
+	return vrb_ud_path_get(all, attr);
 }
 
-void vrb_ud_refuse_to(struct vrb_ud *all, const struct ibv_wc *wc,
-		      const struct vrb_ud_packet *packet, struct ibv_ah_attr *attr)
+/*
+ * The address handles of strangers' hosts stay, too, and whoever asks names the host: strangers get
+ * at most half of the device's.
+ */
+bool vrb_ud_takes_host(const struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)
+{
+	struct vrb_ud *all = vrb_rc(ep)->ud;
+
+	if (!all->unordered || vrb_ud_path_to(all, event->param.ud.ah_attr.grh.dgid.raw))
+		return true;
+	if (all->stranger_hosts >= (uint32_t)vrb_rc_domain(ep)->attr.max_ah / 2)
+		return false;
+	all->stranger_hosts++;
+	return true;
+}
+
+static void send_refusal(struct vrb_ud *all, const struct ibv_wc *wc,
+			 const struct vrb_ud_packet *packet, const struct ibv_ah_attr *attr)
 {
 	const struct vrb_ud_packet refusal = {
 		.kind = VRB_UD_END,
@@ -61,13 +61,20 @@ void vrb_ud_refuse_to(struct vrb_ud *all, const struct ibv_wc *wc,
 		.words = { .next = packet->number, .echo = packet->order },
 	};
 	const struct vrb_ud_way way = {
-		.path = may_refuse(all) ? vrb_ud_refusal_path(all, attr) : NULL,
+		.path = vrb_ud_refusal_path(all, attr),
 		.qpn = wc->src_qp,
 		.qkey = vrb_ud_qkey(all, packet->id),
 	};
 
-	if (way.path && !vrb_ud_put_bare(all, &way, &refusal) && way.path == &all->refused.path)
-		vrb_ud_refused_free(all);
+	if (way.path)
+		vrb_ud_put_bare(all, &way, &refusal);
+}
+
+void vrb_ud_refuse_to(struct vrb_ud *all, const struct ibv_wc *wc,
+		      const struct vrb_ud_packet *packet, const struct ibv_ah_attr *attr)
+{
+	if (may_refuse(all))
+		send_refusal(all, wc, packet, attr);
 }
 
 void vrb_ud_refuse(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx)
@@ -79,10 +86,11 @@ void vrb_ud_refuse(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb
 	if (rx->packet.kind < VRB_UD_NUMBERED)
 		return;
 	/* Without a header of the network, the device does not tell where the packet came from. */
-	if (!all->grh || ibv_init_ah_from_wc(vrb_rc_domain(all->ep)->ctx, all->port.num, &copy,
-					     (struct ibv_grh *)(uintptr_t)rx->sge.addr, &attr))
+	if (!all->grh || !may_refuse(all) ||
+	    ibv_init_ah_from_wc(vrb_rc_domain(all->ep)->ctx, all->port.num, &copy,
+				(struct ibv_grh *)(uintptr_t)rx->sge.addr, &attr))
 		return;
-	vrb_ud_refuse_to(all, wc, &rx->packet, &attr);
+	send_refusal(all, wc, &rx->packet, &attr);
 }
 
 void vrb_ud_repeat_end(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
