@@ -412,6 +412,25 @@ static void sleeper_is_told_of_completions(void **state)
 	assert_int_equal(pending, 1);
 }
 
+/* What another thread polls meanwhile is not for the one that sleeps. */
+static void sleeper_is_told_after_polls_of_others(void **state)
+{
+	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_RDMA_READ, .send_flags = VRB_SHM_COPIED };
+	struct ofi_shm_ring_tx tx = { .map = &map };
+	struct ibv_wc wc[ROOM];
+
+	(void)state;
+	conn.slots = slots;
+	conn.mask = 3;
+	give_buffer(0);
+	vrb_shm_arm(&rc.rdm);
+	write_ring(&tx, 0);
+	assert_int_equal(poll_all(wc), 1);
+	assert_int_equal(vrb_shm_post_send(&shm.qp, &wr, &bad), 0);
+	conn.head++;
+	assert_int_equal(pending, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -421,6 +440,7 @@ int main(void)
 		cmocka_unit_test_setup(no_completion_follows_its_retirement, begin),
 		cmocka_unit_test_setup(nobody_is_woken_at_the_end, begin),
 		cmocka_unit_test_setup(sleeper_is_told_of_completions, begin),
+		cmocka_unit_test_setup(sleeper_is_told_after_polls_of_others, begin),
 		cmocka_unit_test_setup(no_completion_outlives_its_connection, begin),
 		cmocka_unit_test_setup(due_wake_is_posted, begin),
 		cmocka_unit_test_setup(refused_wake_is_tried_again, begin),

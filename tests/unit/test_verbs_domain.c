@@ -117,6 +117,28 @@ static void test_threading(void **state)
 	check_threading(rig, FI_THREAD_DOMAIN, false, false);
 }
 
+/* A thread that reads a counter polls the completion queue of another one, whose work waits. */
+static void test_threading_with_triggers(void **state)
+{
+	static const struct {
+		enum fi_threading threading;
+		bool locked;
+	} cases[] = { { FI_THREAD_COMPLETION, true }, { FI_THREAD_DOMAIN, false } };
+	struct rig *rig = *state;
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		rig->info->domain_attr->threading = cases[i].threading;
+		rig->info->caps |= FI_TRIGGER;
+		rig_open_ep(rig);
+		assert_int_equal(vrb_cq(rig->cq[0])->locked, cases[i].locked);
+		assert_ptr_equal(rig->ep->msg,
+				 cases[i].locked ? &vrb_msg_ops : &vrb_msg_nolock_ops);
+		rig_close(rig);
+		rig_init(rig);
+	}
+}
+
 static void test_bind(void **state)
 {
 	struct ofi_eq foreign = { .fid.fid.fclass = FI_CLASS_EQ };
@@ -197,9 +219,16 @@ static void test_datagrams(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_open),	  RIG_TEST(test_no_atomics), RIG_TEST(test_bad_info),
-		RIG_TEST(test_threading), RIG_TEST(test_open_fails), RIG_TEST(test_bind),
-		RIG_TEST(test_busy),	  RIG_TEST(test_not_served), RIG_TEST(test_datagrams),
+		RIG_TEST(test_open),
+		RIG_TEST(test_no_atomics),
+		RIG_TEST(test_bad_info),
+		RIG_TEST(test_threading),
+		RIG_TEST(test_threading_with_triggers),
+		RIG_TEST(test_open_fails),
+		RIG_TEST(test_bind),
+		RIG_TEST(test_busy),
+		RIG_TEST(test_not_served),
+		RIG_TEST(test_datagrams),
 		RIG_TEST(test_events),
 	};
 

@@ -254,12 +254,15 @@ static int open_device(struct vrb_domain *domain)
 	return open_scratch(domain);
 }
 
+/* With FI_TRIGGER, a thread that reads a counter polls the queues of all that work waits for. */
 static void set_threading(struct vrb_domain *domain)
 {
 	enum fi_threading threading = domain->base.info->domain_attr->threading;
 
 	domain->lock_posts = threading == FI_THREAD_SAFE || threading == FI_THREAD_UNSPEC;
-	domain->lock_polls = threading != FI_THREAD_DOMAIN && threading != FI_THREAD_COMPLETION;
+	domain->lock_polls =
+		threading != FI_THREAD_DOMAIN &&
+		(threading != FI_THREAD_COMPLETION || domain->base.info->caps & FI_TRIGGER);
 }
 
 static const struct fi_ops_domain *ops_of(const struct vrb_domain *domain)

@@ -440,8 +440,6 @@ int vrb_shm_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 			break;
 		hold_one(all);
 	}
-	if (n)
-		all->is_armed = false;
 	if (n == count && !all->goal.is_set)
 		all->turn_of = (all->turn_of + 1) % VRB_SHM_TURNS;
 	return n;
