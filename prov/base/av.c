@@ -97,7 +97,6 @@ int ofi_av_fini(struct ofi_av *av)
 			av->cls->drop(av, i, ofi_table_at(&av->table, i));
 	ofi_table_fini(&av->table);
 	ofi_av_shared_close(av->shared);
-	ofi_eq_forget(av->eq, &av->fid.fid);
 	if (av->eq)
 		ofi_ref_put(&av->eq->ref);
 	ofi_ref_put(av->parent);

@@ -20,7 +20,6 @@ static void step_refuse(struct end *end, void *arg)
 {
 	enum how how = *(int *)arg;
 	struct fi_info *info;
-	uint8_t big[1024] = { 0 };
 
 	if (how == UNREAD) {
 		sleep_ms(300); /* the request is in the queue */
@@ -33,12 +32,10 @@ static void step_refuse(struct end *end, void *arg)
 		end->ep = end_ep(end, info);
 		OK(fi_close(&end->ep->fid));
 		end->ep = NULL;
+	} else if (how == REJECT) {
+		OK(fi_reject(end->pep, info->handle, TEXT, sizeof(TEXT)));
 	} else {
-		RETURNS(fi_reject(end->pep, info->handle, big, sizeof(big)), -FI_EINVAL);
-		if (how == REJECT)
-			OK(fi_reject(end->pep, info->handle, TEXT, sizeof(TEXT)));
-		else
-			OK(fi_reject(end->pep, info->handle, NULL, 0));
+		OK(fi_reject(end->pep, info->handle, NULL, 0));
 	}
 	fi_freeinfo(info);
 }

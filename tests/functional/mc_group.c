@@ -14,6 +14,7 @@ static void expect(struct pair *pair, size_t len, unsigned int seed)
 	send_group(&pair->client, len);
 	at(&pair->server, next_recv, &entry, sizeof(entry));
 	EQUAL(entry.len, len);
+	CHECK(entry.flags & FI_MULTICAST);
 	at_part(&pair->server, check_part, 0, len, seed);
 }
 
@@ -33,6 +34,7 @@ static void test(struct pair *pair)
 		   NULL));
 	at(&pair->server, next_recv, &entry, sizeof(entry));
 	EQUAL(entry.len, 64);
+	CHECK(!(entry.flags & FI_MULTICAST));
 	step_leave(&pair->client, NULL);
 	/* Repeats it with another group. */
 	join_both(pair, OTHER_GROUP);

@@ -237,6 +237,8 @@ void fake_event_ud(struct rdma_cm_id *id, enum rdma_cm_event_type type, uint32_t
 	ud->qp_num = qpn;
 	ud->qkey = qkey;
 	memcpy(ud->ah_attr.grh.dgid.raw, gid, sizeof(gid));
+	ud->ah_attr.sl = fake.sl;
+	ud->ah_attr.dlid = fake.dlid;
 	if (len) {
 		memcpy(event->data, data, len);
 		ud->private_data = event->data;

@@ -17,7 +17,8 @@ struct fake_cm {
 	int ids, channels, events;    /* numbers of existing objects */
 	char calls[1024];	      /* names of the calls so far, each followed by a blank */
 	struct rdma_conn_param param; /* of the last connect, accept or reject */
-	uint8_t data[256];
+	uint8_t data[256], sl;	      /* the service level of the path to a datagram endpoint */
+	uint16_t dlid;		      /* its destination */
 	struct rdma_cm_id *last_id;
 	/* If set, called after each successful call. */
 	void (*on_call)(struct rdma_cm_id *id, const char *call);

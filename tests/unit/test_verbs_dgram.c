@@ -285,6 +285,38 @@ static void test_source(void **state)
 	close_dgram(rig);
 }
 
+/* Of the next read of what the device has written as its header. */
+static uint64_t group_flag_of(struct rig *rig, const uint8_t *header)
+{
+	struct fake_cq *cq = fake_cq(vrb_cq(rig->cq[1])->ibv);
+	struct fi_cq_data_entry entry;
+
+	assert_int_equal(fi_recv(rig->ep, buf, 100, NULL, 0, NULL), 0);
+	memcpy((void *)(uintptr_t)received(rig)->sge[0].addr, header, GRH);
+	fake_complete_recv(rig_qp(rig), IBV_WC_SUCCESS, IBV_WC_RECV, GRH + 1, NULL);
+	cq->wc[cq->first].wc_flags |= IBV_WC_GRH;
+	assert_int_equal(fi_cq_read(rig->cq[1], &entry, 1), 1);
+	return entry.flags & FI_MULTICAST;
+}
+
+static void test_group_flag(void **state)
+{
+	struct rig *rig = *state;
+	uint8_t grh[GRH];
+
+	open_dgram(rig, 0);
+	vrb_ep(rig->ep)->info->caps |= FI_MULTICAST;
+	put_ipv6(grh, "fd00::9");
+	assert_int_equal(group_flag_of(rig, grh), 0);
+	grh[24] = 0xff;
+	assert_int_equal(group_flag_of(rig, grh), FI_MULTICAST);
+	put_ipv4(grh, "10.0.0.9", 0, false);
+	assert_int_equal(group_flag_of(rig, grh), 0);
+	grh[36] = 239;
+	assert_int_equal(group_flag_of(rig, grh), FI_MULTICAST);
+	close_dgram(rig);
+}
+
 static void test_source_of_send(void **state)
 {
 	struct rig *rig = *state;
@@ -528,25 +560,16 @@ static void test_alias_prefix(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_queue_pair),
-		RIG_TEST(test_multicast_key),
-		RIG_TEST(test_send),
-		RIG_TEST(test_refused),
-		RIG_TEST(test_prefix),
-		RIG_TEST(test_recv),
-		RIG_TEST(test_source),
-		RIG_TEST(test_source_of_send),
-		RIG_TEST(test_mend),
-		RIG_TEST(test_no_mending),
-		RIG_TEST(test_lost),
-		RIG_TEST(test_more_refused),
-		RIG_TEST(test_marker),
-		RIG_TEST(test_enable_fails),
-		RIG_TEST(test_open_fails),
-		RIG_TEST(test_alias),
-		RIG_TEST(test_alias_prefix),
-		RIG_TEST(test_no_marker),
-		RIG_TEST(test_lost_while_enabling),
+		RIG_TEST(test_queue_pair),     RIG_TEST(test_multicast_key),
+		RIG_TEST(test_send),	       RIG_TEST(test_refused),
+		RIG_TEST(test_prefix),	       RIG_TEST(test_recv),
+		RIG_TEST(test_source),	       RIG_TEST(test_group_flag),
+		RIG_TEST(test_source_of_send), RIG_TEST(test_mend),
+		RIG_TEST(test_no_mending),     RIG_TEST(test_lost),
+		RIG_TEST(test_more_refused),   RIG_TEST(test_marker),
+		RIG_TEST(test_enable_fails),   RIG_TEST(test_open_fails),
+		RIG_TEST(test_alias),	       RIG_TEST(test_alias_prefix),
+		RIG_TEST(test_no_marker),      RIG_TEST(test_lost_while_enabling),
 	};
 
 	return RIG_RUN("dgram", tests);

@@ -8,6 +8,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include "prov/verbs/discovery/info.h"
+#include "prov/verbs/msg/ep.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/discovery/info_rdm.h"
 
@@ -170,6 +171,16 @@ static void test_no_atomics(void **state)
 	assert_false(info->tx_attr->caps & FI_ATOMIC);
 	assert_false(info->tx_attr->msg_order & FI_ORDER_ATOMIC_RAR);
 	assert_int_equal(info->domain_attr->cq_data_size, 4);
+}
+
+/* No queue pair is opened with more buffers. */
+static void test_many_sge(void **state)
+{
+	(void)state;
+	dev.attr.max_sge = VRB_IOV_MAX + 32;
+	make();
+	assert_int_equal(info->tx_attr->iov_limit, VRB_IOV_MAX);
+	assert_int_equal(info->rx_attr->iov_limit, VRB_IOV_MAX);
 }
 
 static void test_iwarp(void **state)
@@ -553,15 +564,15 @@ static void test_addresses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_infiniband),	   TEST(test_order),	   TEST(test_no_atomics),
-		TEST(test_iwarp),	   TEST(test_mode),	   TEST(test_default_sizes),
-		TEST(test_asked_sizes),	   TEST(test_asked_short), TEST(test_tiny_limits),
-		TEST(test_inline_maximum), TEST(test_usable),	   TEST(test_nic),
-		TEST(test_link),	   TEST(test_trigger),	   TEST(test_shared),
-		TEST(test_multi),	   TEST(test_addresses),   TEST(test_rdm),
-		TEST(test_rdm_segments),   TEST(test_rdm_inline),  TEST(test_dgram_segment),
-		TEST(test_user_ids),	   TEST(test_groups),	   TEST(test_asked_data),
-		TEST(test_no_delivery),
+		TEST(test_infiniband),	  TEST(test_order),	     TEST(test_no_atomics),
+		TEST(test_many_sge),	  TEST(test_iwarp),	     TEST(test_mode),
+		TEST(test_default_sizes), TEST(test_asked_sizes),    TEST(test_asked_short),
+		TEST(test_tiny_limits),	  TEST(test_inline_maximum), TEST(test_usable),
+		TEST(test_nic),		  TEST(test_link),	     TEST(test_trigger),
+		TEST(test_shared),	  TEST(test_multi),	     TEST(test_addresses),
+		TEST(test_rdm),		  TEST(test_rdm_segments),   TEST(test_rdm_inline),
+		TEST(test_dgram_segment), TEST(test_user_ids),	     TEST(test_groups),
+		TEST(test_asked_data),	  TEST(test_no_delivery),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,6 +121,20 @@ static void test_answered(void **state)
 	assert_int_equal(fake.ids, 0);
 }
 
+/* The name is that of the port; the way there may lead through a router, at a service level. */
+static void test_path(void **state)
+{
+	struct vrb_dest dest;
+
+	(void)state;
+	fake.sl = 5;
+	fake.dlid = 9;
+	assert_int_equal(resolve(&dest), 0);
+	assert_int_equal(dest.qpn, QPN);
+	assert_int_equal(dest.lid, 9);
+	assert_int_equal(dest.sl, 5);
+}
+
 /* Who does not say its name, or lies about it, is what the connection manager says. */
 static void test_without_name(void **state)
 {
@@ -307,10 +321,10 @@ static void test_server_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_answered),	 TEST(test_without_name), TEST(test_events_fail),
-		TEST(test_calls_fail),	 TEST(test_other_device), TEST(test_silence),
-		TEST(test_many),	 TEST(test_later),	  TEST(test_server),
-		TEST(test_server_fails),
+		TEST(test_path),	TEST(test_answered),	 TEST(test_without_name),
+		TEST(test_events_fail), TEST(test_calls_fail),	 TEST(test_other_device),
+		TEST(test_silence),	TEST(test_many),	 TEST(test_later),
+		TEST(test_server),	TEST(test_server_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,6 @@
  */
 #include "unit.h"
 
-#include <arpa/inet.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "prov/verbs/rdm/arrive.h"
@@ -79,44 +78,6 @@ static void an_end_is_repeated(void **state)
 	ud_net_watch(2000, counts);
 	assert_int_equal(active->endings, 1);
 	assert_int_equal(active->err, FI_ECONNRESET);
-}
-
-/*
- * Where GIDs are addresses, the way back is the one to the host that asked, whatever host the first
- * packet says that it comes from.
- */
-static void answers_go_to_the_host_that_asked(void **state)
-{
-	const struct vrb_ud_packet first = {
-		.kind = VRB_UD_SEND,
-		.last = true,
-		.to = passive->rc.qp_num,
-		.from = active->rc.qp_num,
-		.number = passive->rc.ud->in.next,
-		.payload = (const uint8_t *)"x",
-		.len = 1,
-	};
-	const struct ud_net_params none = { .loss = 1000 };
-	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
-	uint8_t bytes[VRB_UD_HEAD_MAX + 1] __attribute__((aligned(8)));
-	size_t len = vrb_ud_build(bytes, &first);
-	struct vrb_ud_packet last;
-
-	(void)state;
-	ud_net_set(&none);
-	send_one(active);
-	ud_net_set(&calm);
-	ud_nodes[1].rc.ud->port.link_layer = IBV_LINK_LAYER_ETHERNET;
-	ud_nodes[1].peer.rdm.addr.in.sin_addr.s_addr = htonl(0x0a000000); /* of node 0 */
-	vrb_ud_stamp(bytes, first.number, 0, &first.words, 0);
-	bytes[len] = 'x';
-	ud_net_inject(UD_STRANGER, ud_net_qpn(0), 1, bytes, len + 1);
-	ud_net_watch(3000, counts);
-	assert_int_equal(counts[IBV_WC_SUCCESS], 2);
-	assert_int_equal(ud_net_heard(&last), 0);
-	send_one(passive);
-	ud_net_watch(3000, counts);
-	assert_int_equal(counts[IBV_WC_SUCCESS], 4);
 }
 
 /* Returns a refusal that the active end believes while its packet is on its way. */
@@ -583,7 +544,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_end_is_repeated, begin, end),
 		cmocka_unit_test_setup_teardown(a_refusal_has_to_know_everything, begin, end),
 		cmocka_unit_test_setup_teardown(strangers_are_refused_rarely, begin, end),
-		cmocka_unit_test_setup_teardown(answers_go_to_the_host_that_asked, begin, end),
 		cmocka_unit_test_setup_teardown(an_access_without_the_right, begin, end),
 		cmocka_unit_test_setup_teardown(an_access_without_the_right_whose_refusal_is_lost,
 						begin, end),

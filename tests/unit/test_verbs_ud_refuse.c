@@ -2,6 +2,8 @@
 /* Refusals on a device that behaves like an Elastic Fabric Adapter: paths to unknown hosts. */
 #include "unit.h"
 
+#include <arpa/inet.h>
+
 #include "ud_net.h"
 
 enum { HOSTS = 3 * VRB_UD_REFUSED_HOSTS };
@@ -12,6 +14,13 @@ static int begin(void **state)
 {
 	(void)state;
 	ud_net_begin(1, &params);
+	return 0;
+}
+
+static int begin_calm(void **state)
+{
+	(void)state;
+	ud_net_begin(7, &ordered);
 	return 0;
 }
 
@@ -117,6 +126,54 @@ static void nobody_is_looked_for(void **state)
 	assert_int_equal(ud_net_objects, before);
 }
 
+static void send_one(struct ud_conn *conn)
+{
+	static uint8_t bytes[10];
+
+	assert_int_equal(ud_net_post(conn, IBV_WR_SEND, bytes, sizeof(bytes), 0, 0, 8), 0);
+}
+
+/*
+ * Where GIDs are addresses, the way back is the one to the host that asked, whatever host the first
+ * packet says that it comes from.
+ */
+static void answers_go_to_the_host_that_asked(void **state)
+{
+	struct vrb_ud_packet first = {
+		.kind = VRB_UD_SEND,
+		.last = true,
+		.payload = (const uint8_t *)"x",
+		.len = 1,
+	};
+	const struct ud_net_params none = { .loss = 1000 };
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+	uint8_t bytes[VRB_UD_HEAD_MAX + 1] __attribute__((aligned(8)));
+	struct ud_conn *active, *passive;
+	struct vrb_ud_packet last;
+	size_t len;
+
+	(void)state;
+	ud_net_join(0, 1, &active, &passive);
+	first.to = passive->rc.qp_num;
+	first.from = active->rc.qp_num;
+	first.number = passive->rc.ud->in.next;
+	len = vrb_ud_build(bytes, &first);
+	ud_net_set(&none);
+	send_one(active);
+	ud_net_set(&ordered);
+	ud_nodes[1].rc.ud->port.link_layer = IBV_LINK_LAYER_ETHERNET;
+	ud_nodes[1].peer.rdm.addr.in.sin_addr.s_addr = htonl(0x0a000000); /* of node 0 */
+	vrb_ud_stamp(bytes, first.number, 0, &first.words, 0);
+	bytes[len] = 'x';
+	ud_net_inject(UD_STRANGER, ud_net_qpn(0), 1, bytes, len + 1);
+	ud_net_watch(3000, counts);
+	assert_int_equal(counts[IBV_WC_SUCCESS], 2);
+	assert_int_equal(ud_net_heard(&last), 0);
+	send_one(passive);
+	ud_net_watch(3000, counts);
+	assert_int_equal(counts[IBV_WC_SUCCESS], 4);
+}
+
 static void decline_to(uint8_t host)
 {
 	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
@@ -181,6 +238,7 @@ int main(void)
 						end),
 		cmocka_unit_test_setup_teardown(strangers_are_of_few_hosts, begin, end),
 		cmocka_unit_test_setup_teardown(nobody_is_looked_for, begin_ordered, end),
+		cmocka_unit_test_setup_teardown(answers_go_to_the_host_that_asked, begin_calm, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,9 +15,11 @@
 #define VRB_CM_WIRE_MAX 56
 #define VRB_CM_DATA_MAX (VRB_CM_WIRE_MAX - 1) /* FI_OPT_CM_DATA_SIZE */
 
-/* Packs len <= VRB_CM_DATA_MAX bytes into wire. Returns the number of bytes to send. */
+/* Packs the data, or the part of it that fits, into wire. Returns the number of bytes to send. */
 static inline uint8_t vrb_cm_pack(uint8_t *wire, const void *data, size_t len)
 {
+	if (len > VRB_CM_DATA_MAX)
+		len = VRB_CM_DATA_MAX;
 	wire[0] = (uint8_t)len;
 	if (len)
 		memcpy(wire + 1, data, len);

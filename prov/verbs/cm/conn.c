@@ -194,10 +194,8 @@ static int check_call(struct vrb_ep *ep, const char *call, const void *param, si
 		return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_ENOEQ,
 				  "%s: no event queue is bound to endpoint %p; use fi_ep_bind\n",
 				  call, (void *)ep);
-	if (len > VRB_CM_DATA_MAX || (len && !param))
-		return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
-				  "%s: param %p of %zu bytes; at most %d (FI_OPT_CM_DATA_SIZE)\n",
-				  call, param, len, VRB_CM_DATA_MAX);
+	if (len && !param)
+		return ofi_refuse_null(&vrb_prov, FI_LOG_EP_CTRL, call, "param");
 	return 0;
 }
 

@@ -327,11 +327,8 @@ static int pep_reject(struct fid_pep *fid, fid_t handle, const void *param, size
 	struct vrb_pep *pep = vrb_pep(&fid->fid);
 	int ret;
 
-	if (len > VRB_CM_DATA_MAX || (len && !param))
-		return ofi_refuse(
-			&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
-			"fi_reject: param %p of %zu bytes; at most %d (FI_OPT_CM_DATA_SIZE)\n",
-			param, len, VRB_CM_DATA_MAX);
+	if (len && !param)
+		return ofi_refuse_null(&vrb_prov, FI_LOG_EP_CTRL, "fi_reject", "param");
 	ret = vrb_req_reject_handle(&pep->fabric->cm, handle, param, len);
 	if (ret == -FI_EINVAL)
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,

@@ -76,7 +76,7 @@ static int sidr_lookup_ask(struct rdma_cm_id *id)
 
 /*
  * Takes the name that endpoints of this library send, or for any other listener the data of the
- * connection manager.
+ * connection manager, and the path that this has found.
  */
 static int take_answer(struct vrb_sidr_lookup *lookup, const struct rdma_ud_param *ud)
 {
@@ -85,8 +85,13 @@ static int take_answer(struct vrb_sidr_lookup *lookup, const struct rdma_ud_para
 	const char *why;
 
 	if (ud->private_data_len >= sizeof(name) &&
-	    !vrb_ud_name_in(FI_ADDR_IB_UD, ud->private_data, dest, &why) && dest->qpn == ud->qp_num)
+	    !vrb_ud_name_in(FI_ADDR_IB_UD, ud->private_data, dest, &why) &&
+	    dest->qpn == ud->qp_num) {
+		dest->sl = ud->ah_attr.sl;
+		if (ud->ah_attr.dlid)
+			dest->lid = ud->ah_attr.dlid;
 		return 0;
+	}
 	*dest = (struct vrb_dest){
 		.qpn = ud->qp_num,
 		.qkey = ud->qkey,

@@ -314,30 +314,41 @@ static void source_gid(const struct vrb_grh *grh, union ibv_gid *gid)
 	memcpy(gid->raw + 12, grh->raw + 32, 4);
 }
 
-static fi_addr_t dgram_source(const struct vrb_dgram *ep, const struct vrb_slot *slot,
-			      const struct ibv_wc *wc)
+static bool is_to_group(const struct vrb_grh *grh)
 {
-	union ibv_gid gid;
-
-	if (!(ep->ep.info->caps & FI_SOURCE) ||
-	    (ep->port.link_layer != IBV_LINK_LAYER_ETHERNET && !(wc->wc_flags & IBV_WC_GRH)))
-		return FI_ADDR_NOTAVAIL;
-	source_gid(ep->prefix ? ep->headers[slot->index] : &ep->spill[slot->index], &gid);
-	return vrb_av_source(ep->av, &gid, wc->src_qp);
+	return is_ipv4(grh) ? grh->raw[36] >> 4 == 0xe : grh->raw[24] == 0xff;
 }
 
-void vrb_dgram_arrived(struct ibv_wc *wc, fi_addr_t *src)
+/* Returns the network header of a datagram, or NULL if there is none or nobody asks for it. */
+static const struct vrb_grh *header_of(const struct vrb_dgram *ep, const struct vrb_slot *slot,
+				       const struct ibv_wc *wc)
+{
+	if (!(ep->ep.info->caps & FI_SOURCE) ||
+	    (ep->port.link_layer != IBV_LINK_LAYER_ETHERNET && !(wc->wc_flags & IBV_WC_GRH)))
+		return NULL;
+	return ep->prefix ? ep->headers[slot->index] : &ep->spill[slot->index];
+}
+
+uint64_t vrb_dgram_arrived(struct ibv_wc *wc, fi_addr_t *src)
 {
 	const struct vrb_slot *slot = (const struct vrb_slot *)(uintptr_t)wc->wr_id;
 	const struct vrb_wq *wq = slot->wq;
 	const struct vrb_dgram *ep = (const struct vrb_dgram *)wq->ep;
+	const struct vrb_grh *grh;
+	union ibv_gid gid;
 
 	if (wq->closed)
-		return;
+		return 0;
 	if (!ep->prefix)
 		wc->byte_len -= VRB_GRH_SIZE;
-	if (src)
-		*src = dgram_source(ep, slot, wc);
+	grh = header_of(ep, slot, wc);
+	if (!grh)
+		return 0;
+	if (src) {
+		source_gid(grh, &gid);
+		*src = vrb_av_source(ep->av, &gid, wc->src_qp);
+	}
+	return ep->ep.info->caps & FI_MULTICAST && is_to_group(grh) ? FI_MULTICAST : 0;
 }
 
 /* Calls of fi_cm. */

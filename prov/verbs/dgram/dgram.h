@@ -108,8 +108,9 @@ static inline bool vrb_dgram_is_broken(const struct vrb_dgram *ep)
 /*
  * Called when a receive has completed and its slot is not yet retired. Subtracts the length of the
  * header unless it is the application's prefix, and stores the sender in *src unless src is NULL.
+ * Returns FI_MULTICAST if the datagram was sent to a group, or 0.
  */
-void vrb_dgram_arrived(struct ibv_wc *wc, fi_addr_t *src);
+uint64_t vrb_dgram_arrived(struct ibv_wc *wc, fi_addr_t *src);
 
 /*
  * Implements fi_join. The address is an IPv4 or IPv6 address in the endpoint's format; with

@@ -51,6 +51,12 @@ static void set_caps(struct fi_info *info, const struct vrb_device *dev)
 	info->domain_attr->caps = FI_LOCAL_COMM | FI_REMOTE_COMM;
 }
 
+/* Devices may have more than a queue pair is opened with. */
+static size_t iov_limit(const struct vrb_device *dev)
+{
+	return (size_t)(dev->attr.max_sge < VRB_IOV_MAX ? dev->attr.max_sge : VRB_IOV_MAX);
+}
+
 static void set_tx(struct fi_tx_attr *tx, const struct vrb_device *dev)
 {
 	tx->op_flags = FI_INJECT | FI_COMPLETION | FI_FENCE | FI_INJECT_COMPLETE |
@@ -61,7 +67,7 @@ static void set_tx(struct fi_tx_attr *tx, const struct vrb_device *dev)
 	tx->comp_order = FI_ORDER_STRICT;
 	tx->inject_size = dev->max_inline;
 	tx->size = (size_t)dev->attr.max_qp_wr;
-	tx->iov_limit = (size_t)dev->attr.max_sge;
+	tx->iov_limit = iov_limit(dev);
 	tx->rma_iov_limit = 1;
 }
 
@@ -71,7 +77,7 @@ static void info_set_rx(struct fi_rx_attr *rx, const struct vrb_device *dev)
 	rx->msg_order = device_order(dev);
 	rx->comp_order = FI_ORDER_STRICT | FI_ORDER_DATA;
 	rx->size = (size_t)dev->attr.max_qp_wr;
-	rx->iov_limit = (size_t)dev->attr.max_sge;
+	rx->iov_limit = iov_limit(dev);
 }
 
 static void set_ep(struct fi_ep_attr *ep, const struct vrb_device *dev, const struct vrb_port *port)

@@ -404,7 +404,7 @@ int vrb_query_atomic(struct fid_domain *fid, enum fi_datatype datatype, enum fi_
 		return ofi_refuse_null(&vrb_prov, FI_LOG_DOMAIN, "fi_query_atomic", "attr");
 	if (flags & ~(FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC | FI_TAGGED))
 		return ofi_refuse_flags(&vrb_prov, FI_LOG_DOMAIN, "fi_query_atomic", flags);
-	if ((flags & FI_TAGGED) || domain->attr.atomic_cap == IBV_ATOMIC_NONE)
+	if ((flags & FI_TAGGED) || !domain->scratch_mr)
 		return atomic_decline(datatype, op);
 	if ((flags & FI_FETCH_ATOMIC) && (flags & FI_COMPARE_ATOMIC))
 		return ofi_refuse(

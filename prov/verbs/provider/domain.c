@@ -249,7 +249,8 @@ static int open_device(struct vrb_domain *domain)
 	domain->pd = ibv_alloc_pd(domain->ctx);
 	if (!domain->pd)
 		return domain_failed("ibv_alloc_pd", domain);
-	if (domain->attr.atomic_cap == IBV_ATOMIC_NONE)
+	if (domain->attr.atomic_cap == IBV_ATOMIC_NONE ||
+	    domain->ctx->device->transport_type == IBV_TRANSPORT_IWARP)
 		return 0;
 	return open_scratch(domain);
 }

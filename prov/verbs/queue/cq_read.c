@@ -51,7 +51,7 @@ static OFI_OUTLINE uint64_t retire_slow(struct vrb_cq *cq, struct ibv_wc *wc, si
 	if (src)
 		*src = FI_ADDR_NOTAVAIL;
 	if (slot->wq->dgram)
-		vrb_dgram_arrived(wc, src);
+		flags |= vrb_dgram_arrived(wc, src);
 	return vrb_wq_retire(slot->wq, slot, flags);
 }
 
