@@ -211,7 +211,7 @@ static void no_shared_memory(void **state)
 	assert_int_equal(vrb_shm_grant(&conn, &message), 0);
 }
 
-/* Without a ring of its own, or with memory of a GPU, an endpoint does not copy. */
+/* With memory of a GPU an endpoint does not copy. */
 static void some_endpoints_do_not_copy(void **state)
 {
 	(void)state;
@@ -219,8 +219,17 @@ static void some_endpoints_do_not_copy(void **state)
 	assert_false(vrb_shm_try_copy(&shm, &ring, &place));
 	rc.rdm.hmem = false;
 	assert_true(vrb_shm_try_copy(&shm, &ring, &place));
+}
+
+/* Its own offer waits until others are answered, but the rights are in the sender's ring. */
+static void receiver_needs_no_ring(void **state)
+{
+	(void)state;
 	shm.rx.map = NULL;
-	assert_false(vrb_shm_try_copy(&shm, &ring, &place));
+	shm.copies = vrb_shm_try_copy(&shm, &ring, &place);
+	assert_true(shm.copies);
+	assert_int_equal(copy_with(vrb_shm_grant(&sender, &message)), 0);
+	assert_memory_equal(copy, source, LEN);
 }
 
 /* The receiver says that it copies; one of an earlier release does not. */
@@ -273,6 +282,7 @@ int main(void)
 		cmocka_unit_test_setup(sender_ends_meanwhile, begin_copy),
 		cmocka_unit_test_setup(no_shared_memory, begin_copy),
 		cmocka_unit_test_setup(some_endpoints_do_not_copy, begin_copy),
+		cmocka_unit_test_setup(receiver_needs_no_ring, begin_copy),
 		cmocka_unit_test_setup(receiver_says_so, begin_copy),
 		cmocka_unit_test_setup(copy_is_reported, begin_copy),
 	};

@@ -45,7 +45,7 @@ bool vrb_shm_try_copy(struct vrb_shm_conn *shm, const struct ofi_shm_ring_map *r
 	char text[OFI_ADDR_STRLEN];
 	int err;
 
-	if (!shm->rx.map || shm->conn->ep->hmem)
+	if (shm->conn->ep->hmem)
 		return false;
 	shm->theirs.pid = place->pid;
 	shm->theirs.at = __atomic_load_n(&ring->at, __ATOMIC_RELAXED);
