@@ -124,6 +124,7 @@ static int begin(void **state)
 	conn.ep = &rc.rdm;
 	conn.shm = &shm;
 	shm.conn = &conn;
+	shm.fd = -1;
 	shm.bell = &bell;
 	shm.started = true;
 	shm.rx.map = &map;
@@ -136,6 +137,8 @@ static int begin(void **state)
 	all.cq.cq_context = &all;
 	TAILQ_INIT(&all.pending);
 	TAILQ_INIT(&all.awake);
+	TAILQ_INIT(&all.offered);
+	TAILQ_INIT(&all.waiting);
 	vrb_shm_set_awake(&shm, true);
 	from_device.sge.addr = (uintptr_t)device_bytes;
 	sent_slot = NULL;

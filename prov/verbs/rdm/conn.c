@@ -439,6 +439,7 @@ void vrb_rdm_conn_tick(struct ofi_rdm_ep *ep)
 	vrb_rc(ep)->conns.set.now = ofi_now_ms();
 	vrb_rc(ep)->conns.set.behind = is_behind(ep);
 	conn_watch(ep);
+	vrb_shm_tick(ep);
 	while ((conn = ofi_rdm_conn_poll(&vrb_rc(ep)->conns.set, &action)))
 		peer_perform(vrb_rdm_conn_peer(conn), &action);
 	if (action.what & OFI_RDM_CONN_DO_EVICT)

@@ -9,6 +9,7 @@
 #include <ofi/addr.h>
 #include "prov/verbs/discovery/resolve.h"
 #include "prov/verbs/provider/prov.h"
+#include "src/ds/clock.h"
 #include "shm_int.h"
 
 struct offer {
@@ -56,6 +57,8 @@ static struct vrb_shm *shm_new(struct ofi_rdm_ep *ep)
 	}
 	TAILQ_INIT(&all->pending);
 	TAILQ_INIT(&all->awake);
+	TAILQ_INIT(&all->offered);
+	TAILQ_INIT(&all->waiting);
 	all->ep = ep;
 	all->context.ops.poll_cq = vrb_shm_poll_cq;
 	all->context.ops.post_send = vrb_shm_post_send;
@@ -104,11 +107,34 @@ static bool number_ring(struct vrb_shm *all, struct vrb_shm_conn *shm)
 	return true;
 }
 
-static void close_in(struct vrb_shm_conn *shm)
+static void close_file(struct vrb_shm_conn *shm)
 {
-	if (shm->fd >= 0)
-		close(shm->fd);
+	if (shm->fd < 0)
+		return;
+	close(shm->fd);
 	shm->fd = -1;
+	vrb_shm_of(shm)->files--;
+	TAILQ_REMOVE(&vrb_shm_of(shm)->offered, shm, offer);
+}
+
+static void close_ring(struct vrb_shm_conn *shm)
+{
+	close_file(shm);
+	if (!shm->rx.map)
+		return;
+	vrb_shm_set_awake(shm, false);
+	vrb_shm_of(shm)->conns[shm->index] = NULL;
+	munmap(shm->rx.map, sizeof(*shm->rx.map));
+	shm->rx.map = NULL;
+}
+
+static void set_waiting(struct vrb_shm_conn *shm, bool waits)
+{
+	if (waits)
+		TAILQ_INSERT_TAIL(&vrb_shm_of(shm)->waiting, shm, offer);
+	else if (shm->waits)
+		TAILQ_REMOVE(&vrb_shm_of(shm)->waiting, shm, offer);
+	shm->waits = waits;
 }
 
 /* Returns true if the held completion is for a work request of the connection. */
@@ -132,12 +158,8 @@ void vrb_shm_conn_close(struct vrb_rc_conn *conn)
 		all->goal.shm = NULL;
 	conn->shm = NULL;
 	conn->sq = conn->qp;
-	close_in(shm);
-	if (shm->rx.map) {
-		vrb_shm_set_awake(shm, false);
-		all->conns[shm->index] = NULL;
-		munmap(shm->rx.map, sizeof(*shm->rx.map));
-	}
+	set_waiting(shm, false);
+	close_ring(shm);
 	if (shm->tx.map)
 		munmap(shm->tx.map, sizeof(*shm->tx.map));
 	if (shm->bell)
@@ -166,34 +188,80 @@ static struct vrb_shm_conn *shm_conn_new(struct vrb_rc_conn *conn)
 
 static bool open_ring(struct vrb_shm_conn *shm, struct vrb_shm_place *place)
 {
+	struct vrb_shm *all = vrb_shm_of(shm);
 	struct ofi_shm_ring_map *map = vrb_shm_create(sizeof(*map), place);
 
 	if (!map)
 		return false;
-	shm->fd = (int)place->fd;
-	if (number_ring(vrb_shm_of(shm), shm)) {
-		shm->rx.map = map;
-		map->at = (uintptr_t)map;
-		vrb_shm_set_awake(shm, true);
-		return true;
+	if (!number_ring(all, shm)) {
+		close((int)place->fd);
+		munmap(map, sizeof(*map));
+		return false;
 	}
-	close_in(shm);
-	munmap(map, sizeof(*map));
+	shm->fd = (int)place->fd;
+	shm->offered = ofi_now_ms();
+	all->files++;
+	TAILQ_INSERT_TAIL(&all->offered, shm, offer);
+	shm->rx.map = map;
+	map->at = (uintptr_t)map;
+	vrb_shm_set_awake(shm, true);
+	return true;
+}
+
+/* Returns false if the connection has no room for the packet at the moment. */
+static bool offer_ring(struct vrb_shm_conn *shm)
+{
+	struct offer offer = { .version = OFI_RDM_WIRE_VERSION, .kind = VRB_SHM_OFFER };
+
+	if (!shm->conn->live || !open_ring(shm, &offer.ring))
+		return true;
+	offer.index = shm->index;
+	offer.bell = vrb_shm_of(shm)->place;
+	if (!vrb_rc_conn_send(shm->conn, &offer, sizeof(offer)))
+		return true;
+	close_ring(shm);
 	return false;
+}
+
+/* Makes the offers for which there are places. */
+static void make_offers(struct vrb_shm *all)
+{
+	struct vrb_shm_conn *shm;
+
+	while (all->files < VRB_SHM_OFFERS && (shm = TAILQ_FIRST(&all->waiting))) {
+		set_waiting(shm, false);
+		if (offer_ring(shm))
+			continue;
+		set_waiting(shm, true);
+		break;
+	}
 }
 
 void vrb_shm_offer(struct vrb_rc_conn *conn, const struct vrb_shm_calls *calls)
 {
 	struct vrb_shm_conn *shm = shm_conn_new(conn);
-	struct offer offer = { .version = OFI_RDM_WIRE_VERSION, .kind = VRB_SHM_OFFER };
 
-	if (shm)
-		vrb_shm_of(shm)->calls = calls;
-	if (!shm || !open_ring(shm, &offer.ring))
+	if (!shm)
 		return;
-	offer.index = shm->index;
-	offer.bell = vrb_rc(conn->ep)->shm->place;
-	vrb_rc_conn_send(conn, &offer, sizeof(offer));
+	vrb_shm_of(shm)->calls = calls;
+	set_waiting(shm, true);
+	make_offers(vrb_shm_of(shm));
+}
+
+/* The mapping of a ring whose file is closed remains, because the peer may have mapped it, too. */
+void vrb_shm_tick(struct ofi_rdm_ep *ep)
+{
+	struct vrb_shm *all = vrb_rc(ep)->shm;
+	uint64_t now = ofi_now_ms();
+
+	if (!all)
+		return;
+	make_offers(all);
+	while (!TAILQ_EMPTY(&all->waiting) && all->files == VRB_SHM_OFFERS &&
+	       now >= TAILQ_FIRST(&all->offered)->offered + VRB_SHM_OFFER_MS) {
+		close_file(TAILQ_FIRST(&all->offered));
+		make_offers(all);
+	}
 }
 
 static void map_offer(struct vrb_shm_conn *shm, const struct offer *offer)
@@ -235,8 +303,9 @@ static void take_offer(struct vrb_rc_conn *conn, const void *bytes, size_t len)
 /* Called when the peer starts to use the ring; its packet states whether it copies messages. */
 static void take_start(struct vrb_shm_conn *shm, const uint8_t *bytes, size_t len)
 {
-	close_in(shm);
+	close_file(shm);
 	shm->is_copied = shm->rx.map && len > 2 && bytes[2];
+	make_offers(vrb_shm_of(shm));
 }
 
 static bool is_kind(const void *bytes, size_t len, enum vrb_shm_kind kind)

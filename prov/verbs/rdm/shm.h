@@ -40,8 +40,13 @@ struct vrb_shm_calls {
 
 /* Returns true if the peer's address is one of this host's, so an offer makes sense. */
 bool vrb_shm_is_near(const struct vrb_rc_conn *conn);
-/* Offers the peer a ring. A connection that cannot have one continues without. */
+/*
+ * Offers the peer a ring, perhaps later: few offers are open at once. A connection that cannot have
+ * one continues without.
+ */
 void vrb_shm_offer(struct vrb_rc_conn *conn, const struct vrb_shm_calls *calls);
+/* Makes offers that wait, in place of those that have not been answered for long. */
+void vrb_shm_tick(struct ofi_rdm_ep *ep);
 /*
  * Handles a packet of this file and returns true; the caller then frees it. Only peers that take
  * part in shared memory send such packets; they are ignored if this end of the connection does not.

@@ -20,6 +20,14 @@
 #define VRB_SHM_WAKE_ID 2u
 
 /*
+ * Rings of an endpoint whose files are open at once. A stranger may ask for many rings, and each
+ * file takes a descriptor of the process until the peer has mapped it.
+ */
+#define VRB_SHM_OFFERS 64u
+/* A peer that does not map its ring for so long gives up its file to others. */
+#define VRB_SHM_OFFER_MS 5000u
+
+/*
  * More packets of one peer than can be waiting in the device: it has at most 32768 receives
  * (FI_VERBS_RDM_RX_BUFFERS), and the peer's queue is short.
  */
@@ -56,7 +64,10 @@ struct vrb_shm_conn {
 
 	/* Receiving from the peer. */
 	struct ofi_shm_ring_rx rx;
-	int fd; /* the ring's file until the peer has mapped it, or -1 */
+	int fd; /* the ring's file until the peer has mapped it, or -1; then in shm->offered */
+	uint64_t offered; /* time in ms */
+	bool waits;	  /* in shm->waiting: there is no ring yet */
+	TAILQ_ENTRY(vrb_shm_conn) offer;
 	uint32_t index;
 	bool started;	  /* the peer has mapped the ring */
 	uint32_t arrived; /* packets that arrived through the device since then */
@@ -120,6 +131,9 @@ struct vrb_shm {
 	} goal;
 	TAILQ_HEAD(vrb_shm_pending, vrb_shm_conn) pending;
 	TAILQ_HEAD(, vrb_shm_conn) awake;
+	uint32_t files;			    /* number of rings in `offered` */
+	TAILQ_HEAD(, vrb_shm_conn) offered; /* their files are open, the oldest first */
+	TAILQ_HEAD(, vrb_shm_conn) waiting; /* for a place there */
 };
 
 static inline struct vrb_shm *vrb_shm_of(const struct vrb_shm_conn *shm)
