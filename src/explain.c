@@ -5,7 +5,6 @@
  */
 #include "reject.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include <sys/queue.h>
 #include "fid.h"
 #include "log.h"
+#include "src/ds/fork.h"
 #include <rdma/fi_errno.h>
 
 enum { KEEP = 64, REMEMBER = 64 };
@@ -38,7 +38,7 @@ struct listener {
 };
 
 static LIST_HEAD(listeners, listener) listeners = LIST_HEAD_INITIALIZER(listeners);
-static pthread_mutex_t listeners_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list */
+OFI_FORK_MUTEX(listeners_lock, OFI_FORK_INNER); /* guards the list */
 
 static _Thread_local struct ofi_rejects *collecting;
 
@@ -209,10 +209,11 @@ static uint64_t rejects_digest(const struct ofi_rejects *rejects)
 	return sum;
 }
 
+OFI_FORK_MUTEX(news_lock, OFI_FORK_INNER);
+
 bool ofi_rejects_news(const struct ofi_rejects *rejects)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
-	static uint64_t told[REMEMBER];
+	static uint64_t told[REMEMBER]; /* these two are guarded by news_lock */
 	static size_t next;
 	struct listener listener;
 	uint64_t sum;
@@ -221,12 +222,12 @@ bool ofi_rejects_news(const struct ofi_rejects *rejects)
 	if (listener_get(0, &listener))
 		return false;
 	sum = rejects_digest(rejects);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&news_lock);
 	for (i = 0; i < REMEMBER && told[i] != sum; i++)
 		;
 	if (i == REMEMBER)
 		told[next++ % REMEMBER] = sum;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&news_lock);
 	return i == REMEMBER;
 }
 

@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,6 +17,7 @@
 #include "export.h"
 #include "log.h"
 #include "provider.h"
+#include "src/ds/fork.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_prov.h>
 
@@ -33,7 +33,7 @@ struct param {
 
 static STAILQ_HEAD(param_list, param) params = STAILQ_HEAD_INITIALIZER(params);
 static size_t param_count;
-static pthread_mutex_t params_lock = PTHREAD_MUTEX_INITIALIZER; /* guards both */
+OFI_FORK_MUTEX(params_lock, OFI_FORK_INNER); /* guards both */
 
 static int env_name(const struct fi_provider *prov, const char *name, char env[ENV_LEN])
 {

@@ -3,13 +3,13 @@
 #include "device.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "efa.h"
 #include "prov/verbs/discovery/kind.h"
+#include "src/ds/fork.h"
 
 struct known {
 	SLIST_ENTRY(known) next;
@@ -19,7 +19,7 @@ struct known {
 };
 
 static SLIST_HEAD(, known) devices = SLIST_HEAD_INITIALIZER(devices);
-static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
+OFI_FORK_MUTEX(devices_lock, OFI_FORK_OUTER); /* also held while a device is asked */
 
 /* The caller holds the lock. */
 static const struct known *device_find(const struct vrb_device *dev)

@@ -2,7 +2,6 @@
 /* FI_HOOK: the available hooks, reporting calls to them, and what all hooked objects share. */
 #include "hook.h"
 
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +10,7 @@
 #include "src/conf.h"
 #include "src/filter.h"
 #include "src/hook.h"
-#include "src/ds/lock.h"
+#include "src/ds/fork.h"
 #include "src/log.h"
 #include "src/ds/suggest.h"
 #include <rdma/fi_errno.h>
@@ -28,7 +27,7 @@ static pthread_once_t hooks_once = PTHREAD_ONCE_INIT;
 /* Guarded by lock. */
 static LIST_HEAD(, ofi_hook) objects[BUCKETS];
 static unsigned int fabrics;
-static struct ofi_lock lock;
+OFI_FORK_MUTEX(lock, OFI_FORK_INNER);
 
 static const char *const names[] = { "perf", "trace", "noop" };
 /* Hooks of other releases. */
@@ -110,20 +109,20 @@ struct fid *ofi_hook_find(struct fid *real)
 	struct fid *found = real;
 	struct ofi_hook *hook;
 
-	ofi_lock(&lock);
+	pthread_mutex_lock(&lock);
 	LIST_FOREACH (hook, &objects[bucket(real)], link)
 		if (hook->real == real)
 			found = &hook->fid;
-	ofi_unlock(&lock);
+	pthread_mutex_unlock(&lock);
 	return found;
 }
 
 static void insert(struct ofi_hook *hook)
 {
-	ofi_lock(&lock);
+	pthread_mutex_lock(&lock);
 	LIST_INSERT_HEAD(&objects[bucket(hook->real)], hook, link);
 	fabrics += hook->fid.fclass == FI_CLASS_FABRIC;
-	ofi_unlock(&lock);
+	pthread_mutex_unlock(&lock);
 }
 
 /* Returns false if no fabric is left. */
@@ -131,11 +130,11 @@ static bool drop(struct ofi_hook *hook)
 {
 	bool any;
 
-	ofi_lock(&lock);
+	pthread_mutex_lock(&lock);
 	LIST_REMOVE(hook, link);
 	fabrics -= hook->fid.fclass == FI_CLASS_FABRIC;
 	any = fabrics;
-	ofi_unlock(&lock);
+	pthread_mutex_unlock(&lock);
 	return any;
 }
 

@@ -8,6 +8,7 @@
 #include <net/if_arp.h>
 #include <netinet/in.h>
 #include <netpacket/packet.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,17 +186,21 @@ static int fails(const char *call)
 #undef ibv_get_device_list
 #undef ibv_query_port
 
+/* Lists the devices with a lock, as libibverbs does. */
 struct ibv_device **ibv_get_device_list(int *count)
 {
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	struct ibv_device **list;
 	unsigned i;
 
 	if (fails("ibv_get_device_list"))
 		return NULL;
+	pthread_mutex_lock(&lock);
 	list = calloc(device_count + 1, sizeof(*list));
 	for (i = 0; i < device_count; i++)
 		list[i] = &devices[i].dev;
 	*count = (int)device_count;
+	pthread_mutex_unlock(&lock);
 	return list;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "capture.h"
 #include "efa_rig.h"
+#include "fork_rig.h"
 #include "mock_device.h"
 #include "prov/efa/device.h"
 #include "prov/efa/efa.h"
@@ -172,6 +173,18 @@ static void test_reads_are_asked_for(void **state)
 	assert_null(strstr(text + 1, "FI_EFA_USE_DEVICE_RDMA is set"));
 }
 
+static void ask(void)
+{
+	efa_device_forget();
+	efa_device_takes(dev, &why);
+}
+
+static void test_fork(void **state)
+{
+	(void)state;
+	fork_amid(ask);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +196,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_open_fails, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reads, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reads_are_asked_for, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fork, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

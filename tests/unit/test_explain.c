@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "fake_prov.h"
+#include "fork_rig.h"
 #include <ofi/explain.h>
 #include "src/log.h"
 #include "src/reject.h"
@@ -221,6 +222,26 @@ static void test_by_context(void **state)
 	ofi_rejects_end(&rejects);
 }
 
+static void listen_and_reject(void)
+{
+	struct fi_explain_attr attr = { sizeof(attr), count, &told };
+	struct ofi_rejects rejects;
+	struct fid *fid;
+
+	ofi_explain_open(&attr, sizeof(attr), 0, &fid, NULL);
+	ofi_rejects_begin(&rejects, false);
+	reject(1, "a");
+	fi_close(fid);
+	ofi_rejects_news(&rejects);
+	ofi_rejects_end(&rejects);
+}
+
+static void test_fork(void **state)
+{
+	(void)state;
+	fork_amid(listen_and_reject);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -231,6 +252,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_news, start, stop),
 		cmocka_unit_test_setup_teardown(test_bad_listeners, start, stop),
 		cmocka_unit_test_setup_teardown(test_by_context, start, stop),
+		cmocka_unit_test_setup_teardown(test_fork, start, stop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

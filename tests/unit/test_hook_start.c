@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "fork_rig.h"
 #include "src/hook.h"
 #include <rdma/fi_trigger.h>
 #include "src/hook/hook.h"
@@ -154,12 +155,35 @@ static void test_trigger(void **state)
 	assert_ptr_equal(context.trigger.threshold.cntr, &real);
 }
 
+static int no_op(struct fid *fid)
+{
+	(void)fid;
+	return 0;
+}
+
+static void wrap_and_close(void)
+{
+	struct fi_ops ops = { .size = sizeof(ops), .close = no_op };
+	struct fid real = { FI_CLASS_MR, NULL, &ops }, *fid = &real;
+
+	ofi_hook_wrap(&fid, NULL);
+	ofi_hook_find(&real);
+	fi_close(fid);
+}
+
+static void test_fork(void **state)
+{
+	(void)state;
+	fork_amid(wrap_and_close);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_none),	cmocka_unit_test(test_names),
 		cmocka_unit_test(test_unseen),	cmocka_unit_test(test_file),
 		cmocka_unit_test(test_counter), cmocka_unit_test(test_trigger),
+		cmocka_unit_test(test_fork),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

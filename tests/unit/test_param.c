@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "fake_prov.h"
+#include "fork_rig.h"
 #include "src/param.h"
 
 static struct fi_provider prov = { .name = "ofi_fake" };
@@ -175,13 +176,28 @@ static int stop(void **state)
 	return 0;
 }
 
+static void use_params(void)
+{
+	char *value;
+
+	define("forked", FI_PARAM_STRING);
+	fi_param_get_str(&prov, "forked", &value);
+	ofi_param_defined("FI_OFI_FAKE_FORKED");
+}
+
+static void test_fork(void **state)
+{
+	(void)state;
+	fork_amid(use_params);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names), cmocka_unit_test(test_bad_definitions),
 		cmocka_unit_test(test_int),   cmocka_unit_test(test_bool),
 		cmocka_unit_test(test_size),  cmocka_unit_test(test_bad_arguments),
-		cmocka_unit_test(test_list),
+		cmocka_unit_test(test_list),  cmocka_unit_test(test_fork),
 	};
 
 	unsetenv("FI_LOG_LEVEL");

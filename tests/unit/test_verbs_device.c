@@ -14,9 +14,11 @@
 #include <ofi/addr.h>
 #include <rdma/fi_errno.h>
 #include "capture.h"
+#include "fork_rig.h"
 #include "mock_device.h"
 #include "prov/verbs/dgram/ud_port.h"
 #include "prov/verbs/discovery/device.h"
+#include "prov/verbs/discovery/inline.h"
 #include "prov/verbs/provider/prov.h"
 
 static const uint8_t mac[6] = { 0x52, 0x54, 0, 0x12, 0x34, 0x56 };
@@ -412,10 +414,31 @@ static void test_open(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* Domains and endpoints do this while no snapshot is taken. */
+static void ask_limit(void)
+{
+	struct ibv_context *ctx;
+	const char *call;
+	uint32_t max = 0;
+	int err;
+
+	ctx = vrb_device_open("forked", &err);
+	vrb_inline_max(ctx, IBV_QPT_RC, &call, &max);
+	ibv_close_device(ctx);
+}
+
+static void test_fork(void **state)
+{
+	(void)state;
+	roce("forked");
+	fork_amid(ask_limit);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_no_device),
+		TEST(test_fork),
 		TEST(test_list_shortage),
 		TEST(test_roce),
 		TEST(test_probe_once),

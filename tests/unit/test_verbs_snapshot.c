@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "capture.h"
+#include "fork_rig.h"
 #include "mock_device.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/discovery/snapshot.h"
@@ -369,6 +370,18 @@ static void test_threads(void **state)
 	assert_int_equal(device->alive, 0);
 }
 
+static void look_fresh(void)
+{
+	look(true);
+}
+
+/* The child is not locked out by what the other thread held, and the locks have an order. */
+static void test_fork(void **state)
+{
+	(void)state;
+	fork_amid(look_fresh);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -386,6 +399,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_descriptors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_child, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_threads, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fork, setup, teardown),
 	};
 
 	unsetenv("FI_LOG_LEVEL");

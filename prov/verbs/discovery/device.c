@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "netdev.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
+#include "src/ds/fork.h"
 
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
@@ -26,8 +26,12 @@ struct report {
 	int err;
 };
 
+/* Held in calls of libibverbs that take its own lock, which a child needs. */
+OFI_FORK_MUTEX(list_lock, OFI_FORK_INNER);
+
 static SLIST_HEAD(, report) reports = SLIST_HEAD_INITIALIZER(reports);
-static pthread_mutex_t reports_lock = PTHREAD_MUTEX_INITIALIZER; /* guards reports */
+/* Guards reports. No fork finds it held: snapshots are taken with a lock that fork waits for. */
+static pthread_mutex_t reports_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Returns true the first time that this device fails in this way. */
 static bool report_once(const char *name, int err)
@@ -389,8 +393,10 @@ struct ibv_context *vrb_device_open(const char *name, int *err)
 	int count;
 
 	pthread_once(&fork_once, fork_init);
+	pthread_mutex_lock(&list_lock);
 	errno = 0;
 	list = ibv_get_device_list(&count);
+	pthread_mutex_unlock(&list_lock);
 	dev = list ? device_find(list, count, name) : NULL;
 	if (dev)
 		ctx = ibv_open_device(dev);

@@ -2,12 +2,12 @@
 /* Probes the inline limit of devices and caches it. */
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 #include "inline.h"
+#include "src/ds/fork.h"
 
 enum { INLINE_CEILING = 4096 };
 
@@ -30,7 +30,7 @@ struct probe {
 
 static SLIST_HEAD(, limit) limits = SLIST_HEAD_INITIALIZER(limits);
 /* Guards limits, held while probing. */
-static pthread_mutex_t limits_lock = PTHREAD_MUTEX_INITIALIZER;
+OFI_FORK_MUTEX(limits_lock, OFI_FORK_INNER);
 
 /* Returns 0 with the granted size in *got, which may be less than `want`; or an errno. */
 static int try_qp(const struct probe *probe, uint32_t want, uint32_t *got)

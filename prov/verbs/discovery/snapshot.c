@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Keeps the last snapshot of the devices. */
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
 #include "snapshot.h"
 #include "src/ds/clock.h"
+#include "src/ds/fork.h"
 #include "watch.h"
 
 enum { GOOD_MS = 500 }; /* lifetime, because a watch does not detect all changes */
@@ -17,25 +17,9 @@ struct shared {
 };
 
 /* Also held while a snapshot is taken, so that no fork happens in the middle. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+OFI_FORK_MUTEX(lock, OFI_FORK_OUTER);
 static struct shared *last; /* counted as one holder */
 static struct vrb_watch watch = VRB_WATCH_INIT;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-static void snapshot_lock(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-static void snapshot_release(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
-static void on_fork(void)
-{
-	pthread_atfork(snapshot_lock, snapshot_release, snapshot_release);
-}
 
 static void snapshot_drop(struct shared *shared)
 {
@@ -82,15 +66,14 @@ int vrb_snapshot_get(bool fresh, const struct vrb_snapshot **snapshot)
 	struct shared *shared = NULL;
 	int ret = 0;
 
-	pthread_once(&fork_once, on_fork);
-	snapshot_lock();
+	pthread_mutex_lock(&lock);
 	if (!fresh && is_good()) {
 		shared = last;
 		shared->holders++;
 	} else {
 		ret = snapshot_take(&shared);
 	}
-	snapshot_release();
+	pthread_mutex_unlock(&lock);
 	if (!ret)
 		*snapshot = &shared->snapshot;
 	return ret;
@@ -98,16 +81,16 @@ int vrb_snapshot_get(bool fresh, const struct vrb_snapshot **snapshot)
 
 void vrb_snapshot_put(const struct vrb_snapshot *snapshot)
 {
-	snapshot_lock();
+	pthread_mutex_lock(&lock);
 	snapshot_drop((struct shared *)snapshot);
-	snapshot_release();
+	pthread_mutex_unlock(&lock);
 }
 
 void vrb_snapshot_forget(void)
 {
-	snapshot_lock();
+	pthread_mutex_lock(&lock);
 	snapshot_drop(last);
 	last = NULL;
 	vrb_watch_end(&watch);
-	snapshot_release();
+	pthread_mutex_unlock(&lock);
 }
