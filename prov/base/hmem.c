@@ -18,7 +18,9 @@ static const struct ofi_hmem *const known[] = { &ofi_hmem_cuda, &ofi_hmem_rocr, 
 /* The state of each interface. Constant once `loaded` is true. */
 static struct {
 	pthread_mutex_t lock;
-	bool loaded; /* atomic */
+	bool loading;
+	bool interrupted; /* a fork found another thread loading */
+	bool loaded;	  /* atomic */
 	bool works[KNOWN];
 	struct ofi_hmem_why why[KNOWN];
 	char summary[KNOWN * sizeof(struct ofi_hmem_why) * 2];
@@ -97,6 +99,8 @@ static bool try_one(const struct ofi_hmem *hmem, const char *list, struct ofi_hm
 {
 	void *library;
 
+	if (state.interrupted)
+		return ofi_hmem_cannot(why, "the process was forked while it was loaded");
 	if (!is_named(list, hmem->name))
 		return ofi_hmem_cannot(why, "FI_HMEM=%s does not name it", list);
 	library = dlopen(hmem->library, RTLD_NOW | RTLD_LOCAL);
@@ -128,6 +132,8 @@ static void load_runtimes(const struct fi_provider *prov)
 	char *list = NULL;
 	size_t i;
 
+	state.loading = true;
+	state.summary[0] = '\0';
 	fi_param_get(NULL, "hmem", &list);
 	check_list(prov, list);
 	state.p2p_disabled = param_is("hmem_disable_p2p", false);
@@ -147,6 +153,21 @@ static void load_runtimes(const struct fi_provider *prov)
 static bool is_loaded(void)
 {
 	return __atomic_load_n(&state.loaded, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Loading takes seconds, and a driver may fork meanwhile, so fork does not wait for it. What a
+ * driver holds in the middle of it stays held in the child, which gives the interfaces up.
+ */
+static void in_child(void)
+{
+	state.interrupted |= state.loading && !is_loaded();
+	pthread_mutex_init(&state.lock, NULL);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
 }
 
 static void load_once(const struct fi_provider *prov)

@@ -6,10 +6,13 @@
 #include "unit.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "capture.h"
 #include "prov/base/hmem.h"
@@ -31,10 +34,17 @@ static struct fi_provider prov = { .name = "ofi_fake" };
 /* Files of libcuda.so.1, libhsa-runtime64.so.1 and libze_loader.so.1. */
 static const char *library, *hsa = NO_HSA, *loader = NO_ZE;
 
+static _Thread_local bool slow;
+static sem_t loading;
+
 void *__real_dlopen(const char *name, int flags);
 void *__wrap_dlopen(const char *name, int flags);
 void *__wrap_dlopen(const char *name, int flags)
 {
+	if (slow) {
+		sem_post(&loading);
+		usleep(100000);
+	}
 	if (!strcmp(name, "libcuda.so.1"))
 		return __real_dlopen(library, flags);
 	if (!strcmp(name, "libhsa-runtime64.so.1"))
@@ -247,6 +257,59 @@ static void test_parameters(void **state)
 	assert_false(seen->may_export);
 }
 
+static void *load(void *any)
+{
+	const char *why;
+
+	slow = true;
+	*(bool *)any = ofi_hmem_any(&prov, &why);
+	return NULL;
+}
+
+static int fork_while_loading(void)
+{
+	pthread_t thread;
+	bool any = false;
+	int status = 1;
+	pid_t pid;
+
+	if (sem_init(&loading, 0, 0) || pthread_create(&thread, NULL, load, &any))
+		return 1;
+	sem_wait(&loading);
+	pid = fork();
+	if (!pid) {
+		alarm(10);
+		look();
+		execl("/bin/true", "true", NULL);
+		_exit(1);
+	}
+	waitpid(pid, &status, 0);
+	pthread_join(thread, NULL);
+	return status || !any;
+}
+
+/* The child waits neither for the thread, which it lacks, nor for what that held of the driver. */
+static void test_fork(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	memset(seen, 0, sizeof(*seen));
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		library = FALSE_CUDA;
+		ofi_param_init();
+		_exit(fork_while_loading());
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_false(seen->any);
+	assert_non_null(strstr(seen->why, "cuda: the process was forked while it was loaded"));
+	assert_null(strstr(strstr(seen->why, "cuda: ") + 1, "cuda: "));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -255,6 +318,7 @@ int main(void)
 		cmocka_unit_test(test_no_library),   cmocka_unit_test(test_no_device),
 		cmocka_unit_test(test_named),	     cmocka_unit_test(test_not_named),
 		cmocka_unit_test(test_unknown_name), cmocka_unit_test(test_parameters),
+		cmocka_unit_test(test_fork),
 	};
 
 	seen = mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
