@@ -373,6 +373,7 @@ void ofi_hook_fini(void)
 {
 	if (hooks.perf)
 		ofi_hook_perf_report("the end of the process");
+	ofi_hook_perf_close();
 	ofi_hook_trace_end();
 	ofi_hook_out_close();
 }

@@ -84,6 +84,8 @@ void ofi_hook_out_close(void);
 
 /* The counter of the perf hook (perf.c). */
 void ofi_hook_perf_open(void);
+/* From now on time is measured, and threads that end no longer call the library. */
+void ofi_hook_perf_close(void);
 uint64_t ofi_hook_perf_read(void);
 void ofi_hook_perf_add(struct ofi_hook_site *site, uint64_t start, uint64_t now, ssize_t ret);
 /* Prints the counts and resets them. */

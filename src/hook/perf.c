@@ -26,8 +26,8 @@ static const uint64_t configs[] = { PERF_COUNT_HW_INSTRUCTIONS, PERF_COUNT_HW_CP
 
 static unsigned int kind;
 static const char *unit = "ns"; /* one of kinds if there are counters */
-static bool counters;
-static uint64_t overhead; /* cost of measuring an empty call */
+static bool counters;		/* atomic */
+static uint64_t overhead;	/* cost of measuring an empty call */
 static pthread_key_t key;
 static struct ofi_hook_site *sites; /* atomic */
 
@@ -65,7 +65,8 @@ static void open_counter(void)
 		return;
 	page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, counter.fd, 0);
 	counter.page = page == MAP_FAILED ? NULL : page;
-	pthread_setspecific(key, &counter);
+	if (__atomic_load_n(&counters, __ATOMIC_RELAXED))
+		pthread_setspecific(key, &counter);
 }
 
 #ifdef __x86_64__
@@ -117,7 +118,7 @@ uint64_t ofi_hook_perf_read(void)
 {
 	uint64_t value = 0;
 
-	if (!counters)
+	if (!__atomic_load_n(&counters, __ATOMIC_RELAXED))
 		return nanoseconds();
 	if (!counter.tried)
 		open_counter();
@@ -156,16 +157,32 @@ static void measure_overhead(void)
 	}
 }
 
+/*
+ * The counter is that of the parent's thread. Its page is not unmapped, because the kernel gives
+ * the child no copy of it.
+ */
+static void start_over(void)
+{
+	struct ofi_hook_site *site;
+
+	if (counter.tried && counter.fd >= 0)
+		close(counter.fd);
+	memset(&counter, 0, sizeof(counter));
+	for (site = sites; site; site = site->next)
+		site->calls = site->again = site->errors = site->sum = 0;
+}
+
 void ofi_hook_perf_open(void)
 {
 	int err;
 
 	choose();
+	pthread_atfork(NULL, NULL, start_over);
 	counters = !pthread_key_create(&key, close_counter);
 	open_counter();
 	if (counter.fd < 0 || !counters) {
 		err = errno;
-		counters = false;
+		ofi_hook_perf_close();
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
 			"FI_HOOK=perf: no counter %s: perf_event_open: %s; measuring time in ns instead%s\n",
 			kinds[kind], strerror(err),
@@ -176,6 +193,14 @@ void ofi_hook_perf_open(void)
 	if (counters)
 		unit = kinds[kind];
 	measure_overhead();
+}
+
+void ofi_hook_perf_close(void)
+{
+	if (!__atomic_exchange_n(&counters, false, __ATOMIC_RELAXED))
+		return;
+	close_counter(NULL);
+	pthread_key_delete(key);
 }
 
 static void site_enlist(struct ofi_hook_site *site)
