@@ -151,7 +151,7 @@ static void strangers_are_refused_rarely(void **state)
 
 	(void)state;
 	/* What the fake device takes for the GID has bytes of the IPv4 header. */
-	ud_net_meet_stranger(0, (uint8_t[16]){ [12] = 0x45, [15] = UD_STRANGER });
+	ud_net_meet_host(0, (uint8_t[16]){ [12] = 0x45, [15] = UD_STRANGER });
 	for (i = 0; i < 1000; i++) {
 		packet.to = i ? i : active->rc.qp_num;
 		packet.number = i;

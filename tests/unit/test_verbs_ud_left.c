@@ -312,8 +312,8 @@ static bool are_good(unsigned int at)
 }
 
 /*
- * The peer's process starts anew. Whoever is left finds out, and what it has posted completes in
- * order.
+ * The peer's process starts anew, and has a path to this host. Whoever is left finds out, and what
+ * it has posted completes in order.
  */
 static void dies_after(unsigned int steps, unsigned int who)
 {
@@ -322,6 +322,7 @@ static void dies_after(unsigned int steps, unsigned int who)
 	bool good = true;
 
 	ud_flows_use();
+	ud_net_meet_host(who, (uint8_t[16]){ [12] = 0x45, [15] = (uint8_t)left });
 	ud_flow_send(left);
 	ud_flow_ask(steps / 2 % 2, UINT64_MAX);
 	for (i = 0; i < steps; i++) {

@@ -401,7 +401,7 @@ static void answers_of_strangers_tell_nothing(void **state)
 	struct vrb_ud_packet last;
 
 	(void)state;
-	ud_net_meet_stranger(0, stranger_gid);
+	ud_net_meet_host(0, stranger_gid);
 	ask();
 	answer_as_stranger(number, key + 1);
 	answer_as_stranger(number + 1, key + 1);

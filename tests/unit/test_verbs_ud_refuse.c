@@ -224,7 +224,7 @@ static void strangers_are_of_few_hosts(void **state)
 		assert_true(is_taken(UD_STRANGER + i));
 	assert_false(is_taken(UD_STRANGER + i));
 	assert_false(is_taken(UD_STRANGER));
-	ud_net_meet_stranger(0, (uint8_t[16]){ [15] = UD_STRANGER });
+	ud_net_meet_host(0, (uint8_t[16]){ [15] = UD_STRANGER });
 	assert_true(is_taken(UD_STRANGER));
 }
 

@@ -106,8 +106,8 @@ void ud_net_watch(uint64_t us, unsigned int counts[IBV_WC_GENERAL_ERR]);
 void ud_net_repost(unsigned int node, struct vrb_rdm_rx *rx);
 /* Sends bytes to a node from a queue pair of the stranger, or of a node. */
 void ud_net_inject(unsigned int from, uint32_t qpn, unsigned int to, const void *bytes, size_t len);
-/* Makes a path from the node to the stranger's host under that GID, whose last byte is the host. */
-void ud_net_meet_stranger(unsigned int node, const uint8_t *gid);
+/* Makes a path from the node to a host under that GID, whose last byte is the host. */
+void ud_net_meet_host(unsigned int node, const uint8_t *gid);
 /* Returns how many reads the devices have not carried out yet. */
 unsigned int ud_net_reading(void);
 /* Returns the number of reliable queue pairs of a node, and of those that there were. */

@@ -114,7 +114,7 @@ void vrb_inline_forget(void)
 {
 }
 
-void ud_net_meet_stranger(unsigned int node, const uint8_t *gid)
+void ud_net_meet_host(unsigned int node, const uint8_t *gid)
 {
 	struct vrb_ud *all = ud_nodes[node].rc.ud;
 	struct ibv_ah_attr attr = {
