@@ -8,6 +8,15 @@
 #include "name.h"
 #include "refuse.h"
 
+uint32_t ofi_name_format(const struct fi_info *info)
+{
+	const void *addr = info->src_addr ? info->src_addr : info->dest_addr;
+
+	if (info->addr_format != FI_SOCKADDR)
+		return info->addr_format;
+	return ofi_addr_format(addr) == FI_SOCKADDR_IN6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
+}
+
 static int name_parse(const struct fi_provider *prov, const char *call, const char *addr,
 		      size_t len, struct sockaddr_storage *ss)
 {

@@ -12,6 +12,11 @@
 #define OFI_NAME_LEN_UNKNOWN ((size_t)-1) /* the call has no length; the address determines it */
 
 /*
+ * Returns the format of the addresses of an fi_info's domain: FI_SOCKADDR stands for the family of
+ * its own address.
+ */
+uint32_t ofi_name_format(const struct fi_info *info);
+/*
  * Reads the application's address in the given format. Returns 0, or logs for `call` and returns
  * -FI_EINVAL.
  */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <ofi/addr.h>
+#include "prov/base/name.h"
 #include "prov/base/ops.h"
 #include "prov/base/refuse.h"
 #include <rdma/fi_errno.h>
@@ -388,7 +389,7 @@ int ofi_rdm_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, stru
 	if (!av)
 		return -FI_ENOMEM;
 	av->domain = domain;
-	av->addr_format = domain->info->addr_format;
+	av->addr_format = ofi_name_format(domain->info);
 	av->context_bits = attr ? attr->rx_ctx_bits : 0;
 	LIST_INIT(&av->eps);
 	ofi_lock_init(&av->index_lock);

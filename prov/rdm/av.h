@@ -13,7 +13,7 @@
 struct ofi_rdm_av {
 	struct ofi_av base;
 	struct ofi_domain *domain;
-	uint32_t addr_format;
+	uint32_t addr_format;	    /* never FI_SOCKADDR */
 	struct ofi_lock index_lock; /* innermost lock */
 	/* Contains each address once, with the first of its fi_addrs that is left. */
 	struct ofi_index index;

@@ -1,22 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Addresses of reliable datagrams by name, and ranges of them. */
 #include "unit.h"
+#include <stdio.h>
+#include <unistd.h>
+#include <ofi/addr.h>
 #include <rdma/fi_errno.h>
 #include "prov/rdm/av.h"
 
+enum { RANKS = 8 };
+
 static const struct fi_provider prov = { .name = "test" };
-static struct fi_domain_attr domain_attr;
+static struct fi_domain_attr domain_attr = { .name = (char[]){ "rxe0" } };
 static struct fi_info info = { .domain_attr = &domain_attr };
 static struct ofi_domain domain = { .prov = &prov, .info = &info };
 
-static struct fid_av *open_format(uint32_t format)
+static struct fid_av *open_named(uint32_t format, const char *name)
 {
-	struct fi_av_attr attr = { .type = FI_AV_TABLE };
+	struct fi_av_attr attr = { .type = FI_AV_TABLE, .name = name };
 	struct fid_av *av;
 
 	info.addr_format = format;
 	assert_int_equal(ofi_rdm_av_open((struct fid_domain *)&domain, &attr, &av, NULL), 0);
 	return av;
+}
+
+static struct fid_av *open_format(uint32_t format)
+{
+	return open_named(format, NULL);
 }
 
 static void is_addr(struct fid_av *av, fi_addr_t addr, const char *want)
@@ -57,6 +67,57 @@ static void of_other_formats(void **state)
 	assert_int_equal(fi_av_insertsym(av, "10.0.0.1", 1, "5000", 2, addr, 0, NULL), 2);
 	is_addr(av, addr[0], "fi_sockaddr_in://10.0.0.1:5000");
 	is_addr(av, addr[1], "fi_sockaddr_in://10.0.0.1:5001");
+	assert_int_equal(fi_close(&av->fid), 0);
+}
+
+/* Inserts the addresses of many ranks on one host, as a job that exchanges its names does. */
+static void insert_ranks(struct fid_av *av)
+{
+	struct sockaddr_in6 names[RANKS];
+	fi_addr_t addr[RANKS];
+	char text[RANKS][64];
+	int i;
+
+	for (i = 0; i < RANKS; i++) {
+		struct sockaddr_storage ss;
+
+		snprintf(text[i], sizeof(text[i]), "fi_sockaddr_in6://[fd00::1]:%d", 5000 + i);
+		assert_int_equal(ofi_addr_parse(text[i], &ss), 0);
+		memcpy(&names[i], &ss, sizeof(names[i]));
+	}
+	assert_int_equal(fi_av_insert(av, names, RANKS, addr, 0, NULL), RANKS);
+	for (i = 0; i < RANKS; i++)
+		is_addr(av, addr[i], text[i]);
+}
+
+/* FI_SOCKADDR stands for the family of the domain's own address. */
+static void of_the_family_of_the_source(void **state)
+{
+	struct sockaddr_in6 src = { .sin6_family = AF_INET6 };
+	struct fid_av *av;
+	fi_addr_t addr;
+	char name[64];
+
+	(void)state;
+	info.src_addr = &src;
+	info.src_addrlen = sizeof(src);
+	av = open_format(FI_SOCKADDR);
+	insert_ranks(av);
+	assert_int_equal(fi_av_insertsvc(av, "fd00::2", "7", &addr, 0, NULL), 1);
+	is_addr(av, addr, "fi_sockaddr_in6://[fd00::2]:7");
+	assert_int_equal(fi_av_insertsvc(av, "fi_sockaddr_in6://[fd00::3]:7", NULL, &addr, 0, NULL),
+			 1);
+	assert_int_equal(fi_av_insertsvc(av, "10.0.0.7", "8", &addr, 0, NULL), 0);
+	assert_int_equal(fi_close(&av->fid), 0);
+	snprintf(name, sizeof(name), "test_rdm_av_svc.%d", (int)getpid());
+	av = open_named(FI_SOCKADDR, name);
+	insert_ranks(av);
+	assert_int_equal(fi_close(&av->fid), 0);
+	assert_int_equal(info.addr_format, FI_SOCKADDR);
+	info.src_addr = NULL;
+	av = open_format(FI_SOCKADDR);
+	assert_int_equal(fi_av_insertsvc(av, "10.0.0.7", "8", &addr, 0, NULL), 1);
+	is_addr(av, addr, "fi_sockaddr_in://10.0.0.7:8");
 	assert_int_equal(fi_close(&av->fid), 0);
 }
 
@@ -129,6 +190,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nodes_and_services_follow_each_other),
 		cmocka_unit_test(of_other_formats),
+		cmocka_unit_test(of_the_family_of_the_source),
 		cmocka_unit_test(a_string_says_all),
 		cmocka_unit_test(not_all_can_be_had),
 		cmocka_unit_test(what_is_no_range),

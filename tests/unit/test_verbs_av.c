@@ -387,6 +387,48 @@ static void test_service(void **state)
 	close_av(av);
 }
 
+/* FI_SOCKADDR stands for the family of the domain's own address. */
+static void test_any_ip(void **state)
+{
+	struct fid_av *av = open_format(*state, FI_SOCKADDR);
+	fi_addr_t addr[2];
+
+	assert_int_equal(fi_av_insertsvc(av, "10.0.0.5", "7471", addr, 0, NULL), 1);
+	is_addr(av, addr[0], "fi_sockaddr_in://10.0.0.5:7471");
+	assert_int_equal(fi_av_insertsym(av, "10.0.0.5", 1, "7471", 2, addr, 0, NULL), 2);
+	is_addr(av, addr[1], "fi_sockaddr_in://10.0.0.5:7472");
+	close_av(av);
+}
+
+static void test_any_ip_of_ipv6(void **state)
+{
+	struct sockaddr_in6 in[8] = { 0 }, out, *src = calloc(1, sizeof(*src));
+	struct rig *rig = *state;
+	fi_addr_t addr[8];
+	struct fid_av *av;
+	size_t i, len;
+
+	src->sin6_family = AF_INET6;
+	inet_pton(AF_INET6, "fd00::1", &src->sin6_addr);
+	memcpy(fake.gids[0].gid.raw, &src->sin6_addr, sizeof(src->sin6_addr));
+	rig->info->src_addr = src;
+	rig->info->src_addrlen = sizeof(*src);
+	av = open_format(rig, FI_SOCKADDR);
+	for (i = 0; i < 8; i++) {
+		in[i].sin6_family = AF_INET6;
+		in[i].sin6_port = htons((uint16_t)(7471 + i));
+		inet_pton(AF_INET6, "fd00::5", &in[i].sin6_addr);
+	}
+	assert_int_equal(fi_av_insert(av, in, 8, addr, 0, NULL), 8);
+	for (i = 0; i < 8; i++) {
+		len = sizeof(out);
+		assert_int_equal(fi_av_lookup(av, addr[i], &out, &len), 0);
+		assert_memory_equal(&out, &in[i], sizeof(out));
+	}
+	assert_int_equal(fi_av_insertsvc(av, "fd00::6", "7471", addr, 0, NULL), 1);
+	close_av(av);
+}
+
 static void test_service_of_names(void **state)
 {
 	struct fid_av *av = open_av(*state);
@@ -509,12 +551,26 @@ static void test_million(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_open),	RIG_TEST(test_open_fails), RIG_TEST(test_lookup),
-		RIG_TEST(test_straddr), RIG_TEST(test_bad_name),   RIG_TEST(test_ah_at_first_use),
-		RIG_TEST(test_no_ah),	RIG_TEST(test_unknown),	   RIG_TEST(test_sources),
-		RIG_TEST(test_twice),	RIG_TEST(test_groups),	   RIG_TEST(test_ip),
-		RIG_TEST(test_text),	RIG_TEST(test_service),	   RIG_TEST(test_service_of_names),
-		RIG_TEST(test_range),	RIG_TEST(test_threads),	   RIG_TEST(test_million),
+		RIG_TEST(test_open),
+		RIG_TEST(test_open_fails),
+		RIG_TEST(test_lookup),
+		RIG_TEST(test_straddr),
+		RIG_TEST(test_bad_name),
+		RIG_TEST(test_ah_at_first_use),
+		RIG_TEST(test_no_ah),
+		RIG_TEST(test_unknown),
+		RIG_TEST(test_sources),
+		RIG_TEST(test_twice),
+		RIG_TEST(test_groups),
+		RIG_TEST(test_ip),
+		RIG_TEST(test_text),
+		RIG_TEST(test_service),
+		RIG_TEST(test_service_of_names),
+		RIG_TEST(test_range),
+		RIG_TEST(test_threads),
+		RIG_TEST(test_million),
+		RIG_TEST(test_any_ip),
+		RIG_TEST(test_any_ip_of_ipv6),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

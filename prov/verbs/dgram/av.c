@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <ofi/addr.h>
+#include "prov/base/name.h"
 #include "prov/base/ops.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
@@ -179,7 +180,7 @@ static const struct fi_ops_av av_ops = {
 static int av_setup(struct vrb_av *av, struct vrb_domain *domain, struct fi_av_attr *attr,
 		    void *context)
 {
-	uint32_t format = domain->base.info->addr_format;
+	uint32_t format = ofi_name_format(domain->base.info);
 	const struct ofi_av_class *cls = vrb_ud_format(format) ? &name_class : &ip_class;
 	int ret = vrb_ud_port_find("fi_av_open", domain->ctx, domain->base.info, &av->port);
 

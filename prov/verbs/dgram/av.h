@@ -54,7 +54,7 @@ struct vrb_av {
 	struct ofi_av base;
 	struct vrb_domain *domain;
 	struct vrb_ud_port port;
-	uint32_t addr_format;
+	uint32_t addr_format;	 /* never FI_SOCKADDR */
 	void *paths;		 /* tree of address handles, guarded by base.lock */
 	struct ofi_table groups; /* struct vrb_dest of multicast groups; base.lock guards changes */
 	/*
