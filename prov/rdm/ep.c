@@ -419,7 +419,9 @@ static int ep_setup(struct ofi_rdm_ep *ep, const struct fi_info *info)
 	ep->hmem = info->caps & FI_HMEM;
 	ep->counts = info->caps & FI_TRIGGER; /* deferred work may have its own counters */
 	ofi_rdm_order_init(ep, info);
-	ofi_rdm_set_sources(ep, info->rx_attr->caps);
+	ep->info->rx_attr->caps &=
+		~ofi_rdm_lacking_variants(ep->domain->info->fabric_attr->api_version);
+	ofi_rdm_set_sources(ep, ep->info->rx_attr->caps);
 	ep->atomic_old = malloc(ofi_rdm_payload(ep->domain));
 	if (!ep->atomic_old)
 		return -FI_ENOMEM;

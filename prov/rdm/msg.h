@@ -3,7 +3,18 @@
 #ifndef OFI_RDM_MSG_H
 #define OFI_RDM_MSG_H
 
+#include <rdma/fabric.h>
 #include "rdm.h"
+
+/* Variants of FI_DIRECTED_RECV and FI_MULTI_RECV. */
+#define OFI_RDM_RECV_VARIANTS \
+	(FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV | FI_TAGGED_MULTI_RECV)
+
+/* Returns the variants that an API version lacks: 1.x has FI_VARIABLE_MSG at one of these bits. */
+static inline uint64_t ofi_rdm_lacking_variants(uint32_t version)
+{
+	return FI_VERSION_LT(version, FI_VERSION(2, 0)) ? OFI_RDM_RECV_VARIANTS : 0;
+}
 
 /* Called when the default flags or the way completions are reported change. */
 void ofi_rdm_set_modes(struct ofi_rdm_ep *ep);

@@ -15,9 +15,8 @@
 #include "peer.h"
 #include "ep.h"
 
-#define SRX_CAPS                                                           \
-	(FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | FI_MULTI_RECV | \
-	 FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV | FI_TAGGED_MULTI_RECV)
+#define SRX_CAPS \
+	(FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | FI_MULTI_RECV | OFI_RDM_RECV_VARIANTS)
 #define SRX_OP_FLAGS (FI_COMPLETION | FI_MULTI_RECV)
 
 static struct ofi_rdm_ep *srx_of(struct fid *fid)

@@ -67,6 +67,16 @@ bool rdm_may_use(const char *transport)
 	       (wanted && !strcmp(wanted, "auto") && !strcmp(transport, "rc"));
 }
 
+uint32_t rdm_version(const struct fi_info *hints)
+{
+	const uint64_t variants =
+		FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV | FI_TAGGED_MULTI_RECV;
+
+	if (hints->caps & variants)
+		return FI_VERSION(2, 0);
+	return FI_VERSION(1, hints->domain_attr->mr_mode & FI_MR_HMEM ? 20 : 17);
+}
+
 void rdm_open_with(struct rdm_pair *pair, int mr_mode, const struct rdm_change *change)
 {
 	struct fi_info *hints = fi_allocinfo();
@@ -79,9 +89,7 @@ void rdm_open_with(struct rdm_pair *pair, int mr_mode, const struct rdm_change *
 	hints->domain_attr->mr_mode = mr_mode;
 	if (change->hints)
 		change->hints(hints);
-	/* FI_MR_DMABUF came with API 1.20. */
-	OK(fi_getinfo(FI_VERSION(1, mr_mode & FI_MR_HMEM ? 20 : 17), NULL, NULL, 0, hints,
-		      &pair->info));
+	OK(fi_getinfo(rdm_version(hints), NULL, NULL, 0, hints, &pair->info));
 	fi_freeinfo(hints);
 	OK(fi_fabric(pair->info->fabric_attr, &pair->fabric, NULL));
 	OK(fi_domain(pair->fabric, pair->info, &pair->domain, NULL));

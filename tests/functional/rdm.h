@@ -34,6 +34,11 @@ struct rdm_pair {
  * provider that WEFT_PROVIDER names, in its own format.
  */
 void rdm_hint_device(struct fi_info *hints);
+/*
+ * Returns the API version that has what the hints ask for: FI_MR_DMABUF came with 1.20, variants of
+ * FI_DIRECTED_RECV with 2.0.
+ */
+uint32_t rdm_version(const struct fi_info *hints);
 /* Returns the name of the transport that such endpoints begin with: rc, ud or srd. */
 const char *rdm_transport(void);
 /* Returns true if a connection of such endpoints may use that transport. */

@@ -113,11 +113,45 @@ static void test_multi(void)
 	rdm_close(&pair);
 }
 
+/* In API 1.x the bit is FI_VARIABLE_MSG, which nobody offers. */
+static void test_before(void)
+{
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED };
+	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
+	struct fid_domain *domain;
+	struct fi_info *info;
+	struct fid_ep *ep, *srx;
+	struct fid_cq *cq;
+	struct fid_av *av;
+
+	open_with(0);
+	info = fi_dupinfo(pair.info);
+	info->fabric_attr->api_version = FI_VERSION(1, 17);
+	info->caps |= FI_EXACT_DIRECTED_RECV;
+	info->rx_attr->caps |= FI_EXACT_DIRECTED_RECV;
+	OK(fi_domain(pair.fabric, info, &domain, NULL));
+	OK(fi_cq_open(domain, &cq_attr, &cq, NULL));
+	OK(fi_av_open(domain, &av_attr, &av, NULL));
+	OK(fi_endpoint(domain, info, &ep, NULL));
+	OK(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV));
+	OK(fi_ep_bind(ep, &av->fid, 0));
+	OK(fi_enable(ep));
+	OK(fi_recv(ep, in, LEN, NULL, FI_ADDR_UNSPEC, in));
+	RETURNS(fi_srx_context(domain, info->rx_attr, &srx, NULL), -FI_EINVAL);
+	OK(fi_close(&ep->fid));
+	OK(fi_close(&av->fid));
+	OK(fi_close(&cq->fid));
+	OK(fi_close(&domain->fid));
+	fi_freeinfo(info);
+	rdm_close(&pair);
+}
+
 static void test(void)
 {
 	test_tagged();
 	test_exact();
 	test_multi();
+	test_before();
 }
 
 int main(void)

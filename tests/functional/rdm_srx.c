@@ -15,7 +15,7 @@ struct fi_info *srx_ask(uint64_t caps, size_t rx_ctx_cnt)
 	rdm_hint_device(hints);
 	hints->ep_attr->rx_ctx_cnt = rx_ctx_cnt;
 	hints->domain_attr->mr_mode = RDM_PROV_KEYS | (caps & FI_HMEM ? FI_MR_HMEM : 0);
-	ret = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info);
+	ret = fi_getinfo(rdm_version(hints), NULL, NULL, 0, hints, &info);
 	fi_freeinfo(hints);
 	if (!ret)
 		return info;

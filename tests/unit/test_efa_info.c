@@ -102,6 +102,12 @@ static void test_rdm(void **state)
 	hints->mode = 0;
 	hints->caps = FI_HMEM;
 	assert_int_equal(get(), -FI_ENODATA);
+	/* FI_VARIABLE_MSG of API 1.x */
+	hints->caps = FI_EXACT_DIRECTED_RECV;
+	assert_int_equal(get(), 0);
+	fi_freeinfo(info);
+	info = NULL;
+	assert_int_equal(efa_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info), -FI_ENODATA);
 	hints->caps = 0;
 	hints->addr_format = FI_SOCKADDR_IN;
 	assert_int_equal(get(), -FI_ENODATA);

@@ -424,7 +424,7 @@ static void make_rdm(void)
 	fi_freeinfo(info);
 	info = vrb_info_rdm(&dev, &port);
 	assert_non_null(info);
-	vrb_rdm_offer_mode(info, hints);
+	vrb_rdm_offer_mode(FI_VERSION(2, 6), info, hints);
 }
 
 /* What costs those who have it is for who asks. */

@@ -186,12 +186,17 @@ static void test_no_ip(void **state)
 	look(FI_EP_MSG, NULL, "rxe1 rxe0 ", "");
 }
 
-static int ask_rdm(void)
+static int ask(uint32_t version)
 {
 	why[0] = '\0';
 	fi_freeinfo(info);
 	info = NULL;
-	return vrb_getinfo(FI_VERSION(2, 6), NULL, NULL, 0, hints, &info);
+	return vrb_getinfo(version, NULL, NULL, 0, hints, &info);
+}
+
+static int ask_rdm(void)
+{
+	return ask(FI_VERSION(2, 6));
 }
 
 /* A size without a key is refused, and it is said what is missing. */
@@ -218,6 +223,23 @@ static void test_key_without_bytes(void **state)
 	assert_non_null(hints->domain_attr->auth_key);
 	memset(hints->domain_attr->auth_key, 7, sizeof(key));
 	assert_int_equal(ask_rdm(), 0);
+}
+
+/* API 1.x had FI_VARIABLE_MSG where later ones have FI_EXACT_DIRECTED_RECV. */
+static void test_variable_messages(void **state)
+{
+	const uint64_t variable_msg = 1ULL << 48;
+
+	(void)state;
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->caps = FI_MSG | variable_msg;
+	assert_int_equal(ask(FI_VERSION(1, 17)), -FI_ENODATA);
+	assert_int_equal(ask(FI_VERSION(1, 22)), -FI_ENODATA);
+	assert_int_equal(ask(FI_VERSION(2, 0)), 0);
+	assert_true(info->caps & info->rx_attr->caps & FI_EXACT_DIRECTED_RECV);
+	hints->caps = FI_MSG;
+	hints->rx_attr->caps = FI_MSG | variable_msg;
+	assert_int_equal(ask(FI_VERSION(1, 17)), -FI_ENODATA);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -264,6 +286,7 @@ int main(void)
 		TEST(test_failure_passes),
 		TEST(test_key_without_bytes),
 		TEST(test_unwanted),
+		TEST(test_variable_messages),
 	};
 
 	return cmocka_run_group_tests_name("verbs_types", tests, NULL, NULL);

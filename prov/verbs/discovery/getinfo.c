@@ -354,7 +354,7 @@ static int try_type(struct search *search, const struct vrb_device *dev,
 		return -FI_ENOMEM;
 	search->type = info->ep_attr->type;
 	if (search->type == FI_EP_RDM)
-		vrb_rdm_offer_mode(info, search->hints);
+		vrb_rdm_offer_mode(search->version, info, search->hints);
 	else if (search->kind->has_ip)
 		vrb_info_offer_mode(info, search->hints);
 	if (search->type == FI_EP_MSG) {

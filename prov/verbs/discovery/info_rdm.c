@@ -10,16 +10,15 @@
 #include "prov/base/domain.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/rdm/av_key.h"
+#include "prov/rdm/msg.h"
 #include "prov/rdm/proto.h"
 #include "prov/rdm/sep.h"
 #include "prov/rdm/wire.h"
 
-/* Variants of FI_DIRECTED_RECV and FI_MULTI_RECV, for programs that ask for them. */
-#define MODIFIED_RECV (FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV | FI_TAGGED_MULTI_RECV)
-#define TX_CAPS	      (FI_SEND | FI_READ | FI_WRITE | FI_FENCE | FI_TRIGGER | FI_NAMED_RX_CTX)
+#define TX_CAPS (FI_SEND | FI_READ | FI_WRITE | FI_FENCE | FI_TRIGGER | FI_NAMED_RX_CTX)
 #define RX_CAPS                                                                          \
 	(FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_MULTI_RECV | \
-	 FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT | FI_TRIGGER | MODIFIED_RECV)
+	 FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT | FI_TRIGGER | OFI_RDM_RECV_VARIANTS)
 #define BOTH_CAPS (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_COLLECTIVE)
 #define SIZE	  65536
 
@@ -195,11 +194,12 @@ static bool is_divided(const struct fi_ep_attr *ep)
  * triggered operations, variants of receives, and the addresses of unknown senders (FI_SOURCE_ERR),
  * which are socket addresses and therefore not offered with FI_ADDR_STR.
  */
-static void offer_costly(struct fi_info *info, const struct fi_info *hints)
+static void offer_costly(uint32_t version, struct fi_info *info, const struct fi_info *hints)
 {
-	uint64_t not_asked = FI_RMA_EVENT | FI_TRIGGER | FI_SOURCE_ERR | MODIFIED_RECV;
+	uint64_t not_asked = FI_RMA_EVENT | FI_TRIGGER | FI_SOURCE_ERR | OFI_RDM_RECV_VARIANTS;
 
 	not_asked &= ~(hints ? hints->caps : 0);
+	not_asked |= ofi_rdm_lacking_variants(version);
 	if (hints && hints->ep_attr && is_divided(hints->ep_attr))
 		not_asked |= FI_COLLECTIVE;
 	if (info->addr_format == FI_ADDR_STR || (hints && hints->addr_format == FI_ADDR_STR))
@@ -253,12 +253,12 @@ void vrb_rdm_explain_key(const struct fi_info *info, const struct fi_info *hints
 		snprintf(miss->has, sizeof(miss->has), "any size with a key, but auth_key is NULL");
 }
 
-void vrb_rdm_offer_mode(struct fi_info *info, const struct fi_info *hints)
+void vrb_rdm_offer_mode(uint32_t version, struct fi_info *info, const struct fi_info *hints)
 {
 	const int need = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	int asked;
 
-	offer_costly(info, hints);
+	offer_costly(version, info, hints);
 	vrb_info_offer_hmem(info, hints);
 	if (hints)
 		take_keys(info, hints);

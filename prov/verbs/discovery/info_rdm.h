@@ -19,11 +19,11 @@ struct fi_info *vrb_info_layered(const struct vrb_device *dev, const struct vrb_
 				 const char *name);
 
 /*
- * Applies the hints: costly features, FI_HMEM, job keys, progress, and the registration mode. An
- * application that accepts FI_MR_VIRT_ADDR, ALLOCATED and PROV_KEY gets all three; any other one
- * chooses keys and uses offsets as addresses.
+ * Applies the hints of a program of an API version: costly features, FI_HMEM, job keys, progress,
+ * and the registration mode. An application that accepts FI_MR_VIRT_ADDR, ALLOCATED and PROV_KEY
+ * gets all three; any other one chooses keys and uses offsets as addresses.
  */
-void vrb_rdm_offer_mode(struct fi_info *info, const struct fi_info *hints);
+void vrb_rdm_offer_mode(uint32_t version, struct fi_info *info, const struct fi_info *hints);
 /*
  * If the missed attribute is auth_key_size, explains that the hints have a size but no key; miss
  * may be NULL.

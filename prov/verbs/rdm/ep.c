@@ -9,6 +9,7 @@
 #include "prov/rdm/cq.h"
 #include "prov/rdm/ep.h"
 #include "prov/rdm/sep.h"
+#include "prov/rdm/msg.h"
 #include "prov/rdm/srx.h"
 #include "progress.h"
 #include "rc.h"
@@ -230,11 +231,13 @@ int vrb_rc_srx_open(struct fid_domain *fid, struct fi_rx_attr *attr, struct fid_
 	struct fi_rx_attr limit = vrb_rdm_rx_limits();
 	const struct ofi_rdm_proto_config config = proto_config();
 	struct vrb_domain *domain = vrb_domain(fid);
-	const struct ofi_rdm_xport xport = vrb_rdm_rc(domain, domain->base.info);
+	const struct fi_info *info = domain->base.info;
+	const struct ofi_rdm_xport xport = vrb_rdm_rc(domain, info);
 
 	if (__atomic_load_n(&domain->dead, __ATOMIC_ACQUIRE))
 		return -FI_ENODEV;
-	limit.caps |= domain->base.info->caps & FI_HMEM;
+	limit.caps &= ~ofi_rdm_lacking_variants(info->fabric_attr->api_version);
+	limit.caps |= info->caps & FI_HMEM;
 	return ofi_rdm_srx_open(&domain->base, &limit, attr, &xport, &config, srx, context);
 }
 
