@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Which endpoint types are offered on devices that lack a feature, and the reasons for the others;
- * hints with half a key.
+ * hints with half a key, and hints of older APIs.
  */
 #include "unit.h"
 
@@ -242,6 +242,33 @@ static void test_variable_messages(void **state)
 	assert_int_equal(ask(FI_VERSION(1, 17)), -FI_ENODATA);
 }
 
+/* Before API 1.5 a program that asks for no mode gets FI_MR_BASIC, and may ask with the result. */
+static void test_basic(void **state)
+{
+	(void)state;
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->domain_attr->mr_mode = 0;
+	assert_int_equal(ask(FI_VERSION(1, 4)), 0);
+	assert_int_equal(info->domain_attr->mr_mode, FI_MR_BASIC);
+	assert_int_equal(info->domain_attr->mr_key_size, sizeof(uint32_t));
+	assert_int_equal(info->domain_attr->mr_iov_limit, 1);
+	fi_freeinfo(hints);
+	hints = info;
+	info = NULL;
+	fi_freeinfo(hints->next);
+	hints->next = NULL;
+	assert_int_equal(ask(FI_VERSION(1, 4)), 0);
+	assert_int_equal(info->domain_attr->mr_mode, FI_MR_BASIC);
+	hints->domain_attr->mr_mode = FI_MR_SCALABLE;
+	hints->domain_attr->mr_key_size = sizeof(uint64_t);
+	assert_int_equal(ask(FI_VERSION(1, 4)), 0);
+	assert_int_equal(info->domain_attr->mr_key_size, sizeof(uint64_t));
+	hints->domain_attr->mr_mode = 0;
+	assert_int_equal(ask(FI_VERSION(1, 5)), 0);
+	assert_int_equal(info->domain_attr->mr_mode, 0);
+	assert_int_equal(info->domain_attr->mr_key_size, sizeof(uint64_t));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 static bool nobody(void)
@@ -287,6 +314,7 @@ int main(void)
 		TEST(test_key_without_bytes),
 		TEST(test_unwanted),
 		TEST(test_variable_messages),
+		TEST(test_basic),
 	};
 
 	return cmocka_run_group_tests_name("verbs_types", tests, NULL, NULL);

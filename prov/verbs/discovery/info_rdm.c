@@ -267,6 +267,8 @@ void vrb_rdm_offer_mode(uint32_t version, struct fi_info *info, const struct fi_
 	if (hints->domain_attr->data_progress == FI_PROGRESS_AUTO)
 		info->domain_attr->data_progress = FI_PROGRESS_AUTO;
 	asked = hints->domain_attr->mr_mode;
+	if (FI_VERSION_LT(version, FI_VERSION(1, 5)) && asked != FI_MR_SCALABLE)
+		asked = FI_MR_BASIC;
 	if (asked == FI_MR_BASIC || (asked != FI_MR_SCALABLE && (asked & need) == need))
 		return;
 	info->domain_attr->mr_mode &= FI_MR_HMEM;

@@ -21,7 +21,8 @@ struct fi_info *vrb_info_layered(const struct vrb_device *dev, const struct vrb_
 /*
  * Applies the hints of a program of an API version: costly features, FI_HMEM, job keys, progress,
  * and the registration mode. An application that accepts FI_MR_VIRT_ADDR, ALLOCATED and PROV_KEY
- * gets all three; any other one chooses keys and uses offsets as addresses.
+ * gets all three, as does one of API 1.4 or earlier; any other one chooses keys and uses offsets as
+ * addresses.
  */
 void vrb_rdm_offer_mode(uint32_t version, struct fi_info *info, const struct fi_info *hints);
 /*
