@@ -51,6 +51,8 @@ static void test_access(void **state)
 	/* Capabilities are no access. */
 	check_access(rig, FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC, 0);
 	check_access(rig, FI_RMA | FI_REMOTE_READ, REMOTE_READ);
+	check_access(rig, FI_SEND | FI_RECV | FI_COLLECTIVE, LOCAL);
+	check_access(rig, FI_SEND | FI_COLLECTIVE, 0);
 	check_access(rig, FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE,
 		     LOCAL | REMOTE_READ | REMOTE_WRITE | ATOMIC);
 }

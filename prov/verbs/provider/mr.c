@@ -23,7 +23,7 @@
 /* Some programs add their endpoint's capabilities to the access; those bits grant nothing. */
 #define ACCESS                                                                                \
 	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MSG | \
-	 FI_RMA | FI_TAGGED | FI_ATOMIC)
+	 FI_RMA | FI_TAGGED | FI_ATOMIC | FI_COLLECTIVE)
 
 struct buffer {
 	struct ibv_mr *ibv;
