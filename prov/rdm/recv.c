@@ -14,7 +14,8 @@
 #include "srx.h"
 #include "work.h"
 
-#define RX_FLAGS (FI_COMPLETION | FI_MORE)
+/* Receives complete later than FI_TRANSMIT_COMPLETE asks for, so it has no effect. */
+#define RX_FLAGS (FI_COMPLETION | FI_MORE | FI_TRANSMIT_COMPLETE)
 
 void ofi_rdm_set_sources(struct ofi_rdm_ep *ep, uint64_t caps)
 {

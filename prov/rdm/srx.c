@@ -7,6 +7,7 @@
 #include "prov/base/ep.h"
 #include "prov/base/ops.h"
 #include "prov/base/refuse.h"
+#include "alias.h"
 #include "av.h"
 #include "calls.h"
 #include "lock.h"
@@ -17,7 +18,6 @@
 
 #define SRX_CAPS \
 	(FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | FI_MULTI_RECV | OFI_RDM_RECV_VARIANTS)
-#define SRX_OP_FLAGS (FI_COMPLETION | FI_MULTI_RECV)
 
 static struct ofi_rdm_ep *srx_of(struct fid *fid)
 {
@@ -63,7 +63,8 @@ static int srx_no_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 static int srx_control(struct fid *fid, int command, void *arg)
 {
 	struct ofi_rdm_ep *srx = srx_of(fid);
-	struct ofi_ep_op_flags of = { &srx->tx_op_flags, &srx->rx_op_flags, 0, SRX_OP_FLAGS };
+	struct ofi_ep_op_flags of = { &srx->tx_op_flags, &srx->rx_op_flags, 0,
+				      OFI_RDM_RX_OP_FLAGS };
 	int ret;
 
 	switch (command) {

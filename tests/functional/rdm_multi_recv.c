@@ -18,7 +18,7 @@ static void post(struct rdm_pair *pair, size_t len)
 		.msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .context = in
 	};
 
-	OK(fi_recvmsg(pair->side[1].ep, &msg, FI_MULTI_RECV));
+	OK(fi_recvmsg(pair->side[1].ep, &msg, FI_MULTI_RECV | FI_TRANSMIT_COMPLETE));
 }
 
 static void send_one(struct rdm_pair *pair, size_t len, unsigned int seed)

@@ -90,7 +90,7 @@ static void claimed(struct rdm_pair *pair, size_t len)
 	is_gone(pair, 7);
 	msg.msg_iov = iov;
 	msg.iov_count = 2;
-	OK(fi_trecvmsg(pair->side[1].ep, &msg, FI_CLAIM));
+	OK(fi_trecvmsg(pair->side[1].ep, &msg, FI_CLAIM | FI_TRANSMIT_COMPLETE));
 	entry = rdm_wait(pair, 1);
 	check_entry(&entry, claims, len, 7);
 	CHECK_FILLED(in, len, 7);

@@ -466,6 +466,7 @@ static void wrong_flags_are_refused(void **state)
 	assert_int_equal(set_flags(alias, FI_TRANSMIT | FI_RECV), -FI_EINVAL);
 	assert_int_equal(set_flags(alias, FI_TRANSMIT | FI_MULTI_RECV), -FI_EBADFLAGS);
 	assert_int_equal(set_flags(alias, FI_RECV | FI_INJECT), -FI_EBADFLAGS);
+	assert_int_equal(set_flags(alias, FI_RECV | FI_TRANSMIT_COMPLETE), 0);
 	assert_int_equal(fi_control(&alias->fid, FI_SETOPSFLAG, NULL), -FI_EINVAL);
 	assert_int_equal(fi_control(&alias->fid, FI_GETOPSFLAG, NULL), -FI_EINVAL);
 	assert_true(flags_of(alias, FI_TRANSMIT) == TX);

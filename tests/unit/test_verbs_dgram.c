@@ -197,9 +197,12 @@ static void test_recv(void **state)
 {
 	struct rig *rig = *state;
 	struct iovec iov[2] = { { buf, 10 }, { buf + 100, 20 } };
+	struct fi_msg none = { .iov_count = 1 };
 	uint64_t first;
 
 	open_dgram(rig, 0);
+	assert_int_equal(fi_recvmsg(rig->ep, &none, FI_INJECT), -FI_EBADFLAGS);
+	assert_int_equal(fi_recvmsg(rig->ep, &none, FI_TRANSMIT_COMPLETE), -FI_EINVAL);
 	assert_int_equal(fi_recv(rig->ep, buf, 100, NULL, FI_ADDR_UNSPEC, buf), 0);
 	assert_int_equal(received(rig)->wr.num_sge, 2);
 	assert_int_equal(received(rig)->sge[0].length, GRH);

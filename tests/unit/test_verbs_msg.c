@@ -248,7 +248,8 @@ static void test_recv(void **state)
 	assert_int_equal(fi_recvv(rig->ep, iov, desc, 2, 0, buf), 0);
 	assert_int_equal(received(rig)->wr.num_sge, 2);
 	check_sge(&received(rig)->sge[1], buf + 200, 30);
-	assert_int_equal(fi_recvmsg(rig->ep, &msg, FI_COMPLETION | FI_MORE), 0);
+	assert_int_equal(fi_recvmsg(rig->ep, &msg, FI_COMPLETION | FI_MORE | FI_TRANSMIT_COMPLETE),
+			 0);
 	assert_int_equal(fake_qp(rig_qp(rig))->recvs.count, 3);
 
 	assert_int_equal(fi_recv(rig->ep, buf, 1ULL << 32, DESC, 0, buf), -FI_EMSGSIZE);

@@ -116,6 +116,7 @@ static void test_bad(void **state)
 	assert_int_equal(fi_recvmsg(rig->ep, NULL, FI_MULTI_RECV), -FI_EINVAL);
 	assert_int_equal(post(rig, PART - 1, FI_MULTI_RECV), -FI_EINVAL);
 	assert_int_equal(post(rig, 1ULL << 32, FI_MULTI_RECV), -FI_EMSGSIZE);
+	assert_int_equal(post(rig, 1ULL << 32, FI_MULTI_RECV | FI_TRANSMIT_COMPLETE), -FI_EMSGSIZE);
 	assert_int_equal(post(rig, LEN, FI_MULTI_RECV | FI_INJECT), -FI_EBADFLAGS);
 	assert_int_equal(fi_setopt(fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &value, len),
 			 -FI_EINVAL);

@@ -150,6 +150,7 @@ static void test_bad_posts(void **state)
 	iov[0] = (struct iovec){ srx_buf, 4 };
 	msg.iov_count = 2;
 	assert_int_equal(fi_recvmsg(rig_srx, &msg, 0), -FI_EMSGSIZE);
+	assert_int_equal(fi_recvmsg(rig_srx, &msg, FI_TRANSMIT_COMPLETE), -FI_EMSGSIZE);
 	msg.iov_count = 1;
 	assert_int_equal(fi_recvmsg(rig_srx, &msg, FI_INJECT), -FI_EBADFLAGS);
 	assert_int_equal(fi_recvv(rig_srx, NULL, NULL, 1, 0, NULL), -FI_EINVAL);
@@ -334,6 +335,8 @@ static void test_op_flags(void **state)
 	flags = FI_RECV;
 	assert_int_equal(ops_flags(FI_GETOPSFLAG, &flags), 0);
 	assert_int_equal(flags, FI_COMPLETION);
+	flags = FI_RECV | FI_COMPLETION | FI_TRANSMIT_COMPLETE;
+	assert_int_equal(ops_flags(FI_SETOPSFLAG, &flags), 0);
 	flags = FI_RECV | FI_MORE;
 	assert_int_equal(ops_flags(FI_SETOPSFLAG, &flags), -FI_EBADFLAGS);
 	flags = FI_TRANSMIT;

@@ -225,6 +225,17 @@ static void test_key_without_bytes(void **state)
 	assert_int_equal(ask_rdm(), 0);
 }
 
+/* Receives may complete as early as that, but never do. */
+static void test_early_receives(void **state)
+{
+	(void)state;
+	hints->rx_attr->op_flags = FI_TRANSMIT_COMPLETE;
+	look(FI_EP_MSG, hints, "rxe0 rxe1 ", "");
+	look(FI_EP_RDM, hints, "rxe0 rxe1 ", "");
+	look(FI_EP_DGRAM, hints, "rxe0-dgram rxe1-dgram rxe0-dgram rxe1-dgram ", "");
+	assert_int_equal(info->rx_attr->op_flags, FI_TRANSMIT_COMPLETE);
+}
+
 /* API 1.x had FI_VARIABLE_MSG where later ones have FI_EXACT_DIRECTED_RECV. */
 static void test_variable_messages(void **state)
 {
@@ -313,6 +324,7 @@ int main(void)
 		TEST(test_failure_passes),
 		TEST(test_key_without_bytes),
 		TEST(test_unwanted),
+		TEST(test_early_receives),
 		TEST(test_variable_messages),
 		TEST(test_basic),
 	};

@@ -73,7 +73,7 @@ static void set_tx(struct fi_tx_attr *tx, const struct vrb_device *dev)
 
 static void info_set_rx(struct fi_rx_attr *rx, const struct vrb_device *dev)
 {
-	rx->op_flags = FI_COMPLETION | FI_MULTI_RECV;
+	rx->op_flags = FI_COMPLETION | FI_MULTI_RECV | FI_TRANSMIT_COMPLETE;
 	rx->msg_order = device_order(dev);
 	rx->comp_order = FI_ORDER_STRICT | FI_ORDER_DATA;
 	rx->size = (size_t)dev->attr.max_qp_wr;

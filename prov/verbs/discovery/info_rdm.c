@@ -57,7 +57,7 @@ struct fi_rx_attr vrb_rdm_rx_limits(void)
 {
 	return (struct fi_rx_attr){
 		.caps = BOTH_CAPS | RX_CAPS,
-		.op_flags = FI_COMPLETION | FI_MULTI_RECV,
+		.op_flags = FI_COMPLETION | FI_MULTI_RECV | FI_TRANSMIT_COMPLETE,
 		.msg_order = ORDER | ASKED_ORDER,
 		.comp_order = FI_ORDER_NONE,
 		.size = SIZE,

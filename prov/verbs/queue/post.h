@@ -15,7 +15,8 @@
 #define VRB_TX_FLAGS                                                                               \
 	(FI_INJECT | FI_COMPLETION | FI_REMOTE_CQ_DATA | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | \
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
-#define VRB_RX_FLAGS (FI_COMPLETION | FI_MORE)
+/* Receives complete later than FI_TRANSMIT_COMPLETE asks for, so it has no effect. */
+#define VRB_RX_FLAGS (FI_COMPLETION | FI_MORE | FI_TRANSMIT_COMPLETE)
 
 /*
  * `lock` tells whether the domain's threading model requires the queue's lock. It is a constant in
