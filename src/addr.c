@@ -238,14 +238,21 @@ static int text_scheme(const char **str)
 	return strstr(*str, "://") ? -FI_EINVAL : AF_UNSPEC;
 }
 
+/* Only a URI may have an empty service, and a query, which is not used. */
 static int text_cut(const char *str, struct addr_text *text)
 {
+	const char *start = str;
+	size_t len;
 	char *end;
+	bool uri;
 
 	text->family = text_scheme(&str);
-	if (text->family < 0 || strlen(str) >= sizeof(text->buf))
+	uri = str != start;
+	len = uri ? strcspn(str, "?") : strlen(str);
+	if (text->family < 0 || len >= sizeof(text->buf))
 		return -FI_EINVAL;
-	strcpy(text->buf, str);
+	memcpy(text->buf, str, len);
+	text->buf[len] = '\0';
 	text->host = text->buf;
 	text->rest = "";
 	if (text->buf[0] == '[') {
@@ -262,7 +269,7 @@ static int text_cut(const char *str, struct addr_text *text)
 	if (end && *end == ':') {
 		*end = '\0';
 		text->rest = end + 1;
-		if (!*text->rest)
+		if (!*text->rest && !uri)
 			return -FI_EINVAL;
 	}
 	return 0;

@@ -42,7 +42,10 @@ const char *ofi_addr_str(const struct sockaddr *sa, char *buf, size_t len);
 const char *ofi_qp_name_str(const struct ofi_qp_name *name, char *buf, size_t len);
 /* Returns false for a number that is not a valid port: getaddrinfo() would use its low 16 bits. */
 bool ofi_addr_is_service(const char *service);
-/* Parses the form of ofi_addr_str(), with or without the scheme. Returns 0 or -FI_EINVAL. */
+/*
+ * Parses the form of ofi_addr_str(), with or without the scheme; with it also with a query, which
+ * has no effect. Returns 0 or -FI_EINVAL.
+ */
 int ofi_addr_parse(const char *str, struct sockaddr_storage *ss);
 
 #endif

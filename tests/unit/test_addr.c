@@ -77,12 +77,32 @@ static void test_ports_and_hosts(void **state)
 	assert_int_equal(ofi_addr_port((struct sockaddr *)&other), 3);
 }
 
+/* fi_getinfo(3): address_format[://[node][:[service]][?key=value[&key=value]]] */
+static void test_parts_left_out(void **state)
+{
+	(void)state;
+	assert_string_equal(round_trip("fi_sockaddr://10.31.6.12:7471?qos=3"),
+			    "fi_sockaddr_in://10.31.6.12:7471");
+	assert_string_equal(round_trip("fi_sockaddr_in6://[fe80::1]:7?qos=3&a=b:c/d"),
+			    "fi_sockaddr_in6://[fe80::1]:7");
+	assert_string_equal(round_trip("fi_sockaddr_in://10.0.0.1?qos=3"),
+			    "fi_sockaddr_in://10.0.0.1:0");
+	assert_string_equal(round_trip("fi_sockaddr_ib://[fe80::1]:1/2/3?qos=3"),
+			    "fi_sockaddr_ib://[fe80::1]:0x1/0x2/0x3");
+	assert_string_equal(round_trip("fi_sockaddr_in://10.0.0.1:"),
+			    "fi_sockaddr_in://10.0.0.1:0");
+	assert_string_equal(round_trip("fi_sockaddr_in6://[fe80::1]:"),
+			    "fi_sockaddr_in6://[fe80::1]:0");
+	assert_string_equal(round_trip("fi_sockaddr_in://:"), "fi_sockaddr_in://0.0.0.0:0");
+}
+
 static void test_not_addresses(void **state)
 {
 	static const char *const bad[] = {
 		"",
 		"10.0.0",
 		"10.0.0.1:",
+		"10.0.0.1:7?qos=3",
 		"10.0.0.1:65536",
 		"10.0.0.1:x",
 		"10.0.0.1:-1",
@@ -90,6 +110,7 @@ static void test_not_addresses(void **state)
 		"[fe80::1",
 		"[fe80::1]x",
 		"[fe80::1]:",
+		"fi_sockaddr_in://10.0.0.1:x?qos=3",
 		"fi_addr_efa://[fe80::1]",
 		"fi_sockaddr_in://[fe80::1]:1",
 		"fi_sockaddr_in6://10.0.0.1:1",
@@ -154,6 +175,7 @@ int main(void)
 		cmocka_unit_test(test_ipv6),
 		cmocka_unit_test(test_ib),
 		cmocka_unit_test(test_ports_and_hosts),
+		cmocka_unit_test(test_parts_left_out),
 		cmocka_unit_test(test_not_addresses),
 		cmocka_unit_test(test_unknown_family),
 		cmocka_unit_test(test_services),
