@@ -232,6 +232,7 @@ static void test_regattr(void **state)
 	struct rig *rig = *state;
 	struct fid_mr *mr;
 
+	rig->info->caps |= FI_HMEM;
 	rig_open_domain(rig);
 	attr.context = buf;
 	assert_int_equal(fi_mr_regattr(rig->domain, &attr, 0, &mr), 0);
@@ -244,6 +245,7 @@ static void test_regattr(void **state)
 	rig_close(rig);
 	rig_init(rig);
 
+	rig->info->caps |= FI_HMEM;
 	rig->info->fabric_attr->api_version = FI_VERSION(1, 9);
 	rig_open_domain(rig);
 	assert_int_equal(fi_mr_regattr(rig->domain, &attr, 0, &mr), 0);

@@ -68,6 +68,24 @@ static int reg(struct rig *rig, struct fid_mr **mr)
 	return fi_mr_regattr(rig->domain, &attr, 0, mr);
 }
 
+/* Without FI_HMEM the interface is not looked at. */
+static void test_not_asked(void **state)
+{
+	struct fi_mr_dmabuf dmabuf = { .fd = 7, .len = 100, .base_addr = memory };
+	struct fi_mr_attr attr = { .dmabuf = &dmabuf, .iov_count = 1, .iface = FI_HMEM_CUDA };
+	struct rig *rig = *state;
+	struct fid_mr *mr;
+
+	rig->info->fabric_attr->api_version = FI_VERSION(2, 0);
+	rig_open_domain(rig);
+	assert_int_equal(reg(rig, &mr), 0);
+	assert_int_equal(fake.dmabufs, 0);
+	assert_ptr_equal(fake.mr->addr, memory + 64);
+	assert_int_equal(vrb_mr_desc_iface(fi_mr_desc(mr)), FI_HMEM_SYSTEM);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	assert_int_equal(fi_mr_regattr(rig->domain, &attr, FI_MR_DMABUF, &mr), -FI_ENOSYS);
+}
+
 /* Returns the address that peers use for the start of the region. */
 static uint64_t raw_base(struct fid_mr *mr)
 {
@@ -239,9 +257,9 @@ static void test_no_interface(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_dmabuf),	       RIG_TEST(test_address), RIG_TEST(test_reasons),
-		RIG_TEST(test_device_refuses), RIG_TEST(test_sync),    RIG_TEST(test_own_dmabuf),
-		RIG_TEST(test_no_interface),
+		RIG_TEST(test_dmabuf),	       RIG_TEST(test_address),	 RIG_TEST(test_reasons),
+		RIG_TEST(test_device_refuses), RIG_TEST(test_sync),	 RIG_TEST(test_own_dmabuf),
+		RIG_TEST(test_no_interface),   RIG_TEST(test_not_asked),
 	};
 
 	setenv("FI_LOG_LEVEL", "info", 1);

@@ -48,16 +48,19 @@ int vrb_mr_memory(const struct vrb_domain *domain, const struct fi_mr_attr *attr
 		  struct vrb_mr_memory *memory)
 {
 	uint32_t version = domain->base.info->fabric_attr->api_version;
-	/* The iface field came with API 1.10; an older caller's structure ends before it. */
-	enum fi_hmem_iface iface = FI_VERSION_GE(version, FI_VERSION(1, 10)) ? attr->iface : 0;
+	bool hmem = domain->base.info->caps & FI_HMEM;
+	enum fi_hmem_iface iface = FI_HMEM_SYSTEM;
 	int ret = 0;
 
 	*memory = (struct vrb_mr_memory){ .hmem = NULL };
 	if (flags & FI_MR_DMABUF && FI_VERSION_LT(version, DMABUF_VERSION))
 		return ofi_refuse_flags(&vrb_prov, FI_LOG_MR, "fi_mr_regattr", flags);
+	/* The field came with API 1.10; an older caller's structure ends before it. */
+	if (FI_VERSION_GE(version, FI_VERSION(1, 10)) && (hmem || flags & FI_MR_DMABUF))
+		iface = attr->iface;
 	if (iface == FI_HMEM_SYSTEM && !(flags & FI_MR_DMABUF))
 		return 0;
-	if (!(domain->base.info->caps & FI_HMEM))
+	if (!hmem)
 		return no_interface(
 			iface,
 			"the domain was opened without FI_HMEM; request it in the hints of fi_getinfo");
