@@ -3,6 +3,7 @@
 #include "unit.h"
 #include <string.h>
 #include <rdma/fi_errno.h>
+#include "prov/rdm/lock.h"
 #include "prov/rdm/op.h"
 #include "prov/verbs/rdm/conn_int.h"
 #include "prov/verbs/rdm/rc.h"
@@ -163,12 +164,24 @@ static void a_shared_context_survives_an_endpoint(void **state)
 	assert_int_equal(srx.dead, FI_ENODEV);
 }
 
+/* The thread that finds the fault is inside the endpoint, so the end waits until it leaves. */
+static void a_lost_queue_ends_the_endpoint(void **state)
+{
+	(void)state;
+	ofi_rdm_lock(&rc.rdm);
+	vrb_rdm_ud_calls.lose(&rc.rdm, FI_EIO);
+	assert_int_equal(rc.rdm.dead, 0);
+	ofi_rdm_unlock(&rc.rdm);
+	assert_int_equal(rc.rdm.dead, FI_EIO);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(faults_do_not_fill_the_log, begin, end),
 		cmocka_unit_test_setup_teardown(last_messages_are_not_lost, begin, end),
 		cmocka_unit_test_setup_teardown(last_messages_are_not_lost_by_an_event, begin, end),
+		cmocka_unit_test_setup_teardown(a_lost_queue_ends_the_endpoint, begin, end),
 		cmocka_unit_test_setup_teardown(a_shared_context_survives_an_endpoint, begin, end),
 	};
 

@@ -8,17 +8,14 @@
 #include <string.h>
 #include <time.h>
 #include <sys/random.h>
-#include "prov/verbs/discovery/kind.h"
-#include "prov/verbs/provider/prov.h"
 
 enum {
 	QUEUE = 4096,
 	SENDS = VRB_UD_SQ,
 	RECVS = VRB_UD_RQ,
 	WCS = SENDS + RECVS + 1024,
-	PACKET = UD_MTU,
+	PACKET = 2 * UD_MTU,
 	SPREAD_US = 3000,
-	SRD_INLINE = 32,
 };
 
 struct packet {
@@ -33,6 +30,8 @@ struct packet {
 struct device {
 	struct ibv_qp qp;
 	uint32_t qkey, inline_max;
+	enum ibv_qp_state state;
+	unsigned int flushed; /* work requests in the error state */
 	struct ibv_cq cq;
 	struct ibv_recv_wr recvs[RECVS];
 	struct ibv_sge sges[RECVS];
@@ -168,6 +167,26 @@ static void send_packet(const struct packet *packet)
 		put_on_wire(packet);
 }
 
+static void flush(struct device *device, uint64_t id)
+{
+	const struct ibv_wc wc = { .wr_id = id,
+				   .status = IBV_WC_WR_FLUSH_ERR,
+				   .qp_num = device->qp.qp_num };
+
+	device->flushed++;
+	push_wc(device, &wc);
+}
+
+unsigned int ud_net_fail(unsigned int node, enum ibv_qp_state state)
+{
+	struct device *device = &devices[node];
+
+	device->state = state;
+	for (; state == IBV_QPS_ERR && device->recv_tail != device->recv_head; device->recv_tail++)
+		flush(device, device->recvs[device->recv_tail % RECVS].wr_id);
+	return device->flushed;
+}
+
 /* Returns what an SRD queue pair reports of a packet. */
 static enum ibv_wc_status fate(void)
 {
@@ -190,6 +209,10 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 	*bad = wr;
 	if (qp->qp_type == IBV_QPT_RC)
 		return ud_net_rc_post(qp, wr);
+	if (device_of(qp)->state != IBV_QPS_RTS) {
+		flush(device_of(qp), wr->wr_id);
+		return 0;
+	}
 	wc.status = fate();
 	if (wr->send_flags & IBV_SEND_INLINE && net.params.no_inline)
 		return EINVAL;
@@ -215,6 +238,10 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 
 	*bad = NULL;
 	for (; wr; wr = wr->next) {
+		if (device->state == IBV_QPS_ERR) {
+			flush(device, wr->wr_id);
+			continue;
+		}
 		must(device->recv_head - device->recv_tail < RECVS);
 		at = device->recv_head++ % RECVS;
 		device->recvs[at] = *wr;
@@ -267,7 +294,7 @@ static void arrive(const struct packet *packet)
 	struct ibv_grh grh = { .hop_limit = 1 };
 	const struct ibv_sge *sge;
 
-	if (device->recv_head == device->recv_tail)
+	if (device->recv_head == device->recv_tail || device->state == IBV_QPS_ERR)
 		return;
 	at = device->recv_tail++ % RECVS;
 	sge = &device->sges[at];
@@ -281,6 +308,8 @@ static void arrive(const struct packet *packet)
 	if (!wc.status)
 		memcpy((void *)(uintptr_t)(sge->addr + head), packet->bytes, packet->len);
 	push_wc(device, &wc);
+	if (wc.status)
+		ud_net_fail(packet->to, IBV_QPS_ERR);
 }
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
@@ -316,6 +345,20 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 		device_of(qp)->qkey = attr->qkey;
 	if (attr->qp_state == IBV_QPS_ERR)
 		ud_net_read_flush(qp->qp_num - ud_net_qpn(0));
+	if (attr->qp_state == IBV_QPS_RESET && net.params.no_reset)
+		return EIO;
+	if (attr->qp_state == IBV_QPS_RESET)
+		must(device_of(qp)->recv_head == device_of(qp)->recv_tail);
+	ud_net_fail(qp->qp_num - ud_net_qpn(0), attr->qp_state);
+	return 0;
+}
+
+int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+		 struct ibv_qp_init_attr *init)
+{
+	(void)init;
+	must(mask == IBV_QP_STATE);
+	attr->qp_state = device_of(qp)->state;
 	return 0;
 }
 
@@ -342,8 +385,10 @@ static void conn_news(struct vrb_rc_conn *rc)
 
 static void ep_lost(struct ofi_rdm_ep *ep, int err)
 {
-	(void)ep;
-	(void)err;
+	struct ud_node *node = (struct ud_node *)(void *)vrb_rc(ep);
+
+	node->losses++;
+	node->loss = err;
 }
 
 static void ep_wake(struct ofi_rdm_ep *ep, uint64_t ms)
@@ -378,55 +423,12 @@ static bool ep_letter(struct ofi_rdm_ep *ep, struct vrb_rc_conn *conn,
 
 static const struct vrb_ud_calls calls = {
 	.news = conn_news,
-	.lost = ep_lost,
+	.lose = ep_lost,
 	.letter = ep_letter,
 	.wake = ep_wake,
 };
 
-static struct ibv_qp *create_srd(struct ibv_pd *pd, struct ibv_qp_init_attr *init, bool reads)
-{
-	must(reads == (net.params.max_read > 0));
-	/* An adapter takes no more than that. */
-	if (init->cap.max_inline_data > SRD_INLINE)
-		init->cap.max_inline_data = SRD_INLINE;
-	return ibv_create_qp(pd, init);
-}
-
-static const struct vrb_params srd_params = { .max_timeout = 10000,
-					      .inter_min_read_message_size = UD_MIN_MESSAGE,
-					      .inter_min_read_write_size = UD_MIN_READ };
-static const struct vrb_kind kind = { .sizes = &vrb_params, .has_ip = true };
-static const struct vrb_kind srd_kind = { .sizes = &srd_params, .srd = create_srd };
-static struct vrb_fabric fabric = { .kind = &kind }, srd_fabric = { .kind = &srd_kind };
-
 /* Endpoints. */
-
-static void open_buffers(struct ud_node *node)
-{
-	struct vrb_rdm_rx_buf *buf;
-	unsigned int i;
-
-	for (i = 0; i < UD_BUFFERS; i++) {
-		buf = &node->bufs[i];
-		buf->rx.sge.length = UD_BUFFER;
-		buf->rx.sge.addr = (uintptr_t)malloc(UD_BUFFER);
-		must(buf->rx.sge.addr);
-		buf->wr.wr_id = (uintptr_t)buf | VRB_RDM_RX_BIT;
-		buf->wr.sg_list = &buf->rx.sge;
-		buf->wr.num_sge = 1;
-		ud_net_repost((unsigned int)(node - ud_nodes), &buf->rx);
-	}
-}
-
-static void open_region(struct ud_node *node)
-{
-	node->mr = (struct ibv_mr){ .addr = node->region,
-				    .length = UD_REGION,
-				    .rkey = 1000 + (uint32_t)(node - ud_nodes) };
-	vrb_mr_table_open(&node->domain.table);
-	must(!vrb_mr_table_add(&node->domain, &node->mr,
-			       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE));
-}
 
 static void node_open(unsigned int at)
 {
@@ -434,9 +436,9 @@ static void node_open(unsigned int at)
 
 	memset(node, 0, sizeof(*node));
 	net.opening = at;
-	devices[at].recv_head = devices[at].recv_tail = 0;
+	devices[at].recv_head = devices[at].recv_tail = devices[at].flushed = 0;
 	devices[at].wc_head = devices[at].wc_tail = 0;
-	node->domain.fabric = net.params.srd ? &srd_fabric : &fabric;
+	node->domain.fabric = ud_net_fabric(net.params.srd);
 	node->domain.unordered = net.params.srd;
 	node->domain.max_read = net.params.max_read;
 	node->domain.grows = net.params.grows >> at & 1;
@@ -460,8 +462,7 @@ static void node_open(unsigned int at)
 	node->peer.rdm.ep = &node->rc.rdm;
 	node->peer.rdm.addr.sa.sa_family = AF_INET;
 	must(!vrb_ud_open(&node->rc.rdm, &calls));
-	open_region(node);
-	open_buffers(node);
+	ud_net_memory(node);
 }
 
 void ud_net_set(const struct ud_net_params *params)

@@ -34,6 +34,8 @@ struct ud_node {
 	struct ibv_mr mr; /* of the region that peers may read and write */
 	uint8_t region[UD_REGION];
 	uint64_t guard; /* 0: nobody has written behind the region */
+	unsigned int losses;
+	int loss; /* FI_E*: the endpoint was reported as lost */
 };
 
 /* What a connection's owner was told. */
@@ -61,6 +63,7 @@ struct ud_net_params {
 	/* At these nodes that step of a queue pair fails; IBV_QPS_RESET: it is not created. */
 	unsigned int rc_failing;
 	enum ibv_qp_state rc_fails;
+	bool no_reset;	/* queue pairs for datagrams cannot be reset */
 	bool rc_silent; /* queue pairs in the error state keep the receives that they hold */
 	void (*silent)(struct ud_conn *conn); /* NULL: the peer's host is heard */
 	/* These handle requests by letter, and the answers to them. */
@@ -108,6 +111,11 @@ void ud_net_repost(unsigned int node, struct vrb_rdm_rx *rx);
 void ud_net_inject(unsigned int from, uint32_t qpn, unsigned int to, const void *bytes, size_t len);
 /* Makes a path from the node to a host under that GID, whose last byte is the host. */
 void ud_net_meet_host(unsigned int node, const uint8_t *gid);
+/*
+ * Moves a node's queue pair for datagrams to that state. Returns how many work requests it has
+ * flushed. A packet that is longer than its receive moves it to the error state, as on an adapter.
+ */
+unsigned int ud_net_fail(unsigned int node, enum ibv_qp_state state);
 /* Returns how many reads the devices have not carried out yet. */
 unsigned int ud_net_reading(void);
 /* Returns the number of reliable queue pairs of a node, and of those that there were. */

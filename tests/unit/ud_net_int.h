@@ -11,6 +11,8 @@
 #include <infiniband/verbs.h>
 
 struct ud_net_params;
+struct ud_node;
+struct vrb_fabric;
 
 const struct ud_net_params *ud_net_params(void);
 uint64_t ud_net_now(void);
@@ -21,6 +23,10 @@ void ud_net_complete(unsigned int node, const struct ibv_wc *wc);
 unsigned int ud_net_opening(void);
 /* Returns true if the queue pair of the node has that number and Q_Key. */
 bool ud_net_is_reached(unsigned int to, uint32_t qpn, uint32_t qkey);
+
+struct vrb_fabric *ud_net_fabric(bool srd);
+/* Gives the node its region and its receive buffers. */
+void ud_net_memory(struct ud_node *node);
 
 void ud_net_rc_begin(void);
 struct ibv_qp *ud_net_rc_create(unsigned int node, struct ibv_context *ctx,

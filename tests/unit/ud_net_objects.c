@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory regions and address handles of the fake network. */
+/* Memory and address handles of the fake network, and kinds of devices. */
 #include "ud_net.h"
 #include "ud_net_int.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include "prov/verbs/discovery/inline.h"
+#include "prov/verbs/discovery/kind.h"
+#include "prov/verbs/provider/prov.h"
 
 #undef ibv_reg_mr
 
@@ -125,4 +127,60 @@ void ud_net_meet_host(unsigned int node, const uint8_t *gid)
 
 	memcpy(attr.grh.dgid.raw, gid, sizeof(attr.grh.dgid));
 	assert(vrb_ud_path_get(all, &attr));
+}
+
+enum { SRD_INLINE = 32 };
+
+static struct ibv_qp *create_srd(struct ibv_pd *pd, struct ibv_qp_init_attr *init, bool reads)
+{
+	assert(reads == (ud_net_params()->max_read > 0));
+	/* An adapter takes no more than that. */
+	if (init->cap.max_inline_data > SRD_INLINE)
+		init->cap.max_inline_data = SRD_INLINE;
+	return ibv_create_qp(pd, init);
+}
+
+static const struct vrb_params srd_params = { .max_timeout = 10000,
+					      .inter_min_read_message_size = UD_MIN_MESSAGE,
+					      .inter_min_read_write_size = UD_MIN_READ };
+static const struct vrb_kind kind = { .sizes = &vrb_params, .has_ip = true };
+static const struct vrb_kind srd_kind = { .sizes = &srd_params, .srd = create_srd };
+static struct vrb_fabric fabric = { .kind = &kind }, srd_fabric = { .kind = &srd_kind };
+
+struct vrb_fabric *ud_net_fabric(bool srd)
+{
+	return srd ? &srd_fabric : &fabric;
+}
+
+static void open_buffers(struct ud_node *node)
+{
+	struct vrb_rdm_rx_buf *buf;
+	unsigned int i;
+
+	for (i = 0; i < UD_BUFFERS; i++) {
+		buf = &node->bufs[i];
+		buf->rx.sge.length = UD_BUFFER;
+		buf->rx.sge.addr = (uintptr_t)malloc(UD_BUFFER);
+		assert(buf->rx.sge.addr);
+		buf->wr.wr_id = (uintptr_t)buf | VRB_RDM_RX_BIT;
+		buf->wr.sg_list = &buf->rx.sge;
+		buf->wr.num_sge = 1;
+		ud_net_repost((unsigned int)(node - ud_nodes), &buf->rx);
+	}
+}
+
+static void open_region(struct ud_node *node)
+{
+	node->mr = (struct ibv_mr){ .addr = node->region,
+				    .length = UD_REGION,
+				    .rkey = 1000 + (uint32_t)(node - ud_nodes) };
+	vrb_mr_table_open(&node->domain.table);
+	assert(!vrb_mr_table_add(&node->domain, &node->mr,
+				 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE));
+}
+
+void ud_net_memory(struct ud_node *node)
+{
+	open_region(node);
+	open_buffers(node);
 }

@@ -99,5 +99,7 @@ void vrb_rdm_conn_qp_event(struct vrb_rc_conn *conn, enum ibv_event_type event);
  * or in flight fails, and so do all later calls.
  */
 void vrb_rdm_conn_lost(struct ofi_rdm_ep *ep, int err);
+/* The same with the lock. */
+void vrb_rdm_conn_lose(struct ofi_rdm_ep *ep, int err);
 
 #endif

@@ -365,10 +365,12 @@ static bool is_srx_lost(const struct ofi_rdm_ep *srx)
 	return true;
 }
 
-static void ep_lost(struct ofi_rdm_ep *ep, int err)
+void vrb_rdm_conn_lose(struct ofi_rdm_ep *ep, int err)
 {
 	uint32_t i;
 
+	if (ep->closing || ep->dead)
+		return;
 	ep->dead = err;
 	ep->enabled = ep->receives = false;
 	for (i = 0; i < ep->peer_count; i++)
@@ -382,7 +384,6 @@ static void ep_lost(struct ofi_rdm_ep *ep, int err)
 void vrb_rdm_conn_lost(struct ofi_rdm_ep *ep, int err)
 {
 	ofi_rdm_lock(ep);
-	if (!ep->closing && !ep->dead)
-		ep_lost(ep, err);
+	vrb_rdm_conn_lose(ep, err);
 	ofi_rdm_unlock(ep);
 }

@@ -34,6 +34,19 @@ static void ud_news(struct vrb_rc_conn *conn)
 	vrb_rdm_conn_hand(conn->ep, &conn->news.task);
 }
 
+static void ud_lose_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)
+{
+	(void)task;
+	vrb_rdm_conn_lose(ep, vrb_rc(ep)->conns.lose_err);
+}
+
+static void ud_lose(struct ofi_rdm_ep *ep, int err)
+{
+	vrb_rc(ep)->conns.lose_err = err;
+	vrb_rc(ep)->conns.lose.run = ud_lose_run;
+	vrb_rdm_conn_hand(ep, &vrb_rc(ep)->conns.lose);
+}
+
 static bool ud_letter(struct ofi_rdm_ep *ep, struct vrb_rc_conn *conn,
 		      const struct rdma_cm_event *event)
 {
@@ -46,6 +59,7 @@ static bool ud_letter(struct ofi_rdm_ep *ep, struct vrb_rc_conn *conn,
 const struct vrb_ud_calls vrb_rdm_ud_calls = {
 	.news = ud_news,
 	.lost = vrb_rdm_conn_lost,
+	.lose = ud_lose,
 	.letter = ud_letter,
 	.wake = vrb_rdm_conn_wake,
 };

@@ -110,6 +110,8 @@ struct vrb_rdm_conns {
 	struct ofi_source timer;
 	struct vrb_rdm_dead_conns dead_conns;
 	struct vrb_rdm_host hosts[OFI_RDM_CONN_HOSTS];
+	struct ofi_rdm_task lose; /* ends the endpoint with that error */
+	int lose_err;
 	struct ofi_rdm_task tick;      /* runs expired timers */
 	bool ticking;		       /* the tick is queued; atomic */
 	struct ofi_lock deferred_lock; /* guards `deferred`; taken last */

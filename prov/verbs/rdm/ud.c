@@ -16,10 +16,11 @@
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/discovery/kind.h"
 #include "ud_int.h"
+#include "ud_qp.h"
 #include "ud_rc.h"
+#include "ud_refuse.h"
 
 #define BUFFERS	   16384u /* packets being sent */
-#define INLINE_MAX 256u
 #define DRAIN_MS   100
 #define SILENCE_MS 5000 /* at least */
 #define MTU_MIN	   1024u
@@ -44,13 +45,6 @@ static struct ofi_rdm_ack_params ack_params(void)
 	};
 }
 
-static int ud_failed(const char *call, int err)
-{
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_enable: datagrams: %s: %s%s\n", call, strerror(err),
-		vrb_remedy(err));
-	return vrb_errno(err);
-}
-
 static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	struct vrb_ud *all = srq->srq_context;
@@ -61,82 +55,6 @@ static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
 	for (; wr; wr = wr->next)
 		vrb_ud_recv_add(all, wr);
 	return 0;
-}
-
-static int start_qp(struct vrb_ud *all)
-{
-	static const int masks[] = { IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY,
-				     IBV_QP_STATE, IBV_QP_STATE | IBV_QP_SQ_PSN };
-	static const enum ibv_qp_state states[] = { IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS };
-	struct ibv_qp_attr attr = {
-		.pkey_index = all->port.pkey_index,
-		.port_num = all->port.num,
-		.qkey = vrb_ud_qkey(all, all->key),
-	};
-	int i, err;
-
-	for (i = 0; i < 3; i++) {
-		attr.qp_state = states[i];
-		err = ibv_modify_qp(all->qp, &attr, masks[i]);
-		if (err)
-			return ud_failed("ibv_modify_qp", err);
-	}
-	return 0;
-}
-
-static void ud_qp_event(struct vrb_owner *owner, enum ibv_event_type type)
-{
-	struct vrb_ud *all = vrb_owner_of(owner, struct vrb_ud, owner);
-
-	if (type != IBV_EVENT_QP_FATAL && type != IBV_EVENT_QP_REQ_ERR &&
-	    type != IBV_EVENT_QP_ACCESS_ERR)
-		return;
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "the queue pair for datagrams has failed: %s\n",
-		ibv_event_type_str(type));
-	all->calls->lost(all->ep, FI_EIO);
-}
-
-static const struct vrb_owner_ops owner_ops = { .qp_event = ud_qp_event };
-
-/* Reads of the device are posted by another interface of the same queue pair. */
-static int open_reader(struct vrb_ud *all)
-{
-	if (!vrb_rc_domain(all->ep)->max_read)
-		return 0;
-	all->reader = ibv_qp_to_qp_ex(all->qp);
-	return all->reader ? 0 : ud_failed("ibv_qp_to_qp_ex", EOPNOTSUPP);
-}
-
-static int create_qp(struct vrb_ud *all)
-{
-	struct vrb_domain *domain = vrb_rc_domain(all->ep);
-	struct ibv_cq *cq = vrb_rc(all->ep)->cq;
-	struct ibv_qp_init_attr attr = {
-		.qp_context = &all->owner,
-		.send_cq = cq,
-		.recv_cq = cq,
-		.qp_type = IBV_QPT_UD,
-		.cap = { .max_send_wr = all->sq_depth,
-			 .max_recv_wr = all->rq_depth,
-			 .max_send_sge = 1,
-			 .max_recv_sge = 1 },
-	};
-	const char *call;
-	uint32_t max;
-	int ret, err = vrb_inline_max(domain->ctx, IBV_QPT_UD, &call, &max);
-
-	if (err)
-		return ud_failed(call, err);
-	all->inline_max = attr.cap.max_inline_data = max < INLINE_MAX ? max : INLINE_MAX;
-	all->qp = domain->fabric->kind->srd
-			  ? domain->fabric->kind->srd(domain->pd, &attr, domain->max_read)
-			  : ibv_create_qp(domain->pd, &attr);
-	if (!all->qp)
-		return ud_failed("ibv_create_qp", errno);
-	if (attr.cap.max_inline_data < all->inline_max)
-		all->inline_max = attr.cap.max_inline_data;
-	ret = open_reader(all);
-	return ret ? ret : start_qp(all);
 }
 
 /* Mapped, so that no other data shares the pages that the device writes to. */
@@ -154,7 +72,7 @@ static int open_receives(struct vrb_ud *all)
 	all->mr = ibv_reg_mr(vrb_rc_domain(all->ep)->pd, all->map, all->map_len,
 			     IBV_ACCESS_LOCAL_WRITE);
 	if (!all->mr)
-		return ud_failed("ibv_reg_mr", errno);
+		return vrb_ud_open_failed("ibv_reg_mr", errno);
 	all->rxs = calloc(all->rq_depth, sizeof(*all->rxs));
 	if (!all->rxs)
 		return -FI_ENOMEM;
@@ -169,7 +87,7 @@ static int open_receives(struct vrb_ud *all)
 		all->repost = &all->rxs[i].wr;
 	}
 	vrb_ud_repost(all);
-	return all->repost ? ud_failed("ibv_post_recv", ENOMEM) : 0;
+	return all->repost ? vrb_ud_open_failed("ibv_post_recv", ENOMEM) : 0;
 }
 
 static int open_messages(struct vrb_ud *all)
@@ -216,7 +134,6 @@ static struct vrb_ud *ud_new(struct ofi_rdm_ep *ep, const struct vrb_ud_calls *c
 
 	if (!all)
 		return NULL;
-	all->owner.ops = &owner_ops;
 	all->ep = ep;
 	all->calls = calls;
 	all->next = OFI_RDM_ACK_NEVER;
@@ -267,7 +184,7 @@ static int open_all(struct vrb_ud *all)
 	if (!ret && named && all->unordered)
 		ret = vrb_ud_draw_key(all);
 	if (!ret)
-		ret = create_qp(all);
+		ret = vrb_ud_qp_open(all);
 	if (!ret)
 		ret = open_receives(all);
 	if (!ret)

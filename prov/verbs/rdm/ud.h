@@ -46,6 +46,8 @@ struct vrb_ud_calls {
 	void (*news)(struct vrb_rc_conn *conn);
 	/* The queue pair has failed; called without the endpoint's lock. err is FI_E*. */
 	void (*lost)(struct ofi_rdm_ep *ep, int err);
+	/* The same, called once with the lock. */
+	void (*lose)(struct ofi_rdm_ep *ep, int err);
 	/*
 	 * A request has arrived, with conn NULL, or the answer to one. The event is like that of
 	 * the connection manager, but without an id: vrb_ud_sender() returns where it came from.

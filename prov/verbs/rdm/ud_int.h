@@ -258,14 +258,17 @@ struct vrb_ud {
 	struct ofi_rdm_ep *ep;
 	struct vrb_ud_port port;
 	struct ibv_qp *qp;
-	struct ibv_qp_ex *reader; /* the same, if the device reads */
-	uint32_t grh;		  /* bytes before a received packet */
-	bool unordered;		  /* packets leave in any order, and each is reported */
-	uint32_t sq_depth;	  /* of the device's send queue, VRB_UD_SQ at most */
-	uint32_t rq_depth;	  /* of its receive queue, VRB_UD_RQ at most */
-	uint32_t kept;		  /* receives whose packets are handled or kept */
-	uint32_t key;		  /* of the name of the queue pair; 0: it has none */
-	uint32_t random_left;	  /* of `random`, which are drawn together */
+	struct ibv_qp_ex *reader;    /* the same, if the device reads */
+	bool failed;		     /* the queue pair is in the error state; see ud_qp.c */
+	bool lost;		     /* the owner was told that it cannot be used any more */
+	struct ibv_recv_wr *flushed; /* receives that it has returned, which count as kept */
+	uint32_t grh;		     /* bytes before a received packet */
+	bool unordered;		     /* packets leave in any order, and each is reported */
+	uint32_t sq_depth;	     /* of the device's send queue, VRB_UD_SQ at most */
+	uint32_t rq_depth;	     /* of its receive queue, VRB_UD_RQ at most */
+	uint32_t kept;		     /* receives whose packets are handled or kept */
+	uint32_t key;		     /* of the name of the queue pair; 0: it has none */
+	uint32_t random_left;	     /* of `random`, which are drawn together */
 	uint32_t random[VRB_UD_RANDOM];
 	uint32_t requests;   /* that have arrived and wait to be handled */
 	uint32_t payload;    /* bytes of a packet behind the longest header */
@@ -566,24 +569,6 @@ int vrb_ud_draw_key(struct vrb_ud *all);
 struct vrb_rc_conn *vrb_ud_known(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event);
 /* Removes the connection from those that vrb_ud_known() finds. */
 void vrb_ud_unknow(struct vrb_ud_conn *ud);
-
-/* Refusals (ud_refuse.c). */
-/* Tells the sender of a packet that there is no such connection. */
-void vrb_ud_refuse(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx);
-/* The same if the way back is known. */
-void vrb_ud_refuse_to(struct vrb_ud *all, const struct ibv_wc *wc,
-		      const struct vrb_ud_packet *packet, const struct ibv_ah_attr *attr);
-/* Tells the peer, which sends on a connection that has ended, once more that it has. */
-void vrb_ud_repeat_end(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet);
-/* Returns true if the peer was answered and has not sent a packet, so it may not wait any more. */
-bool vrb_ud_waits_for_first(const struct vrb_ud_conn *ud);
-/*
- * Returns true if the peer refuses a packet that was sent to it and is not acknowledged, or the
- * answer to a request.
- */
-bool vrb_ud_is_refusal(const struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet);
-/* Returns a path to a host that is refused, or NULL. */
-const struct vrb_ah *vrb_ud_refusal_path(struct vrb_ud *all, const struct ibv_ah_attr *attr);
 
 /* Polling (ud_poll.c). */
 int vrb_ud_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc);

@@ -24,6 +24,7 @@
 #include "prov/verbs/discovery/gid.h"
 #include "prov/verbs/provider/prov.h"
 #include "ud_int.h"
+#include "ud_refuse.h"
 
 enum {
 	GID = 16,

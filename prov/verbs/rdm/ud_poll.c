@@ -7,6 +7,7 @@
 #include <rdma/fi_errno.h>
 #include "src/ds/compiler.h"
 #include "ud_int.h"
+#include "ud_qp.h"
 #include "ud_rc.h"
 
 #define IDLE	16  /* polls without anything to do, after which the time is taken */
@@ -31,6 +32,8 @@ void vrb_ud_repost(struct vrb_ud *all)
 		bad = NULL;
 	/* The rest is posted with the next ones. */
 	all->repost = bad;
+	if (ofi_unlikely(bad))
+		vrb_ud_qp_check(all);
 }
 
 /* Removes and frees the oldest work request, and reports it if it has a completion. */
@@ -185,6 +188,9 @@ static void run_timers(struct vrb_ud *all)
 
 static void packet_left(struct vrb_ud *all, const struct ibv_wc *wc)
 {
+	/* Later statuses say what became of the packet at its receiver. */
+	if (wc->status != IBV_WC_SUCCESS && wc->status <= IBV_WC_WR_FLUSH_ERR)
+		vrb_ud_qp_check(all);
 	if (all->unordered || wc->status != IBV_WC_SUCCESS)
 		vrb_ud_reported(all, wc->wr_id >> 1, wc->status);
 	vrb_ud_sent(all, wc->wr_id >> 1);

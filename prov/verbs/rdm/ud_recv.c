@@ -13,7 +13,9 @@
 #include "prov/verbs/provider/mr_table.h"
 #include "prov/verbs/provider/prov.h"
 #include "ud_int.h"
+#include "ud_qp.h"
 #include "ud_rc.h"
+#include "ud_refuse.h"
 
 static void rx_put(struct vrb_ud *all, struct vrb_ud_rx *rx)
 {
@@ -545,7 +547,9 @@ void vrb_ud_arrived(struct vrb_ud *all, const struct ibv_wc *wc)
 	bool stays = false;
 
 	all->kept++;
-	if (wc->status == IBV_WC_SUCCESS && wc->byte_len > all->grh) {
+	if (ofi_unlikely(wc->status != IBV_WC_SUCCESS)) {
+		stays = vrb_ud_recv_failed(all, &rx->wr);
+	} else if (wc->byte_len > all->grh) {
 		if (vrb_ud_parse(bytes, wc->byte_len - all->grh, &rx->packet))
 			stays = take_arrived(all, wc, rx);
 		else

@@ -4,7 +4,7 @@
  * such packets, so the number of refusals is limited, and they are as long as a header. Whoever
  * knows one of a connection's two numbers gets the same answer as somebody who knows none.
  */
-#include "ud_int.h"
+#include "ud_refuse.h"
 
 static bool may_refuse(struct vrb_ud *all)
 {
