@@ -129,6 +129,7 @@ static void join(const struct sockaddr_in *to)
 	liar.number = words.first = foe_random(UINT32_MAX);
 	liar.order = 1;
 	words.qpn = liar.id->qp->qp_num;
+	words.mtu = sizeof(liar.memory[0]) - GRH;
 	vrb_ud_words_build(data + len, &words);
 	param.private_data = data;
 	param.private_data_len = (uint8_t)(len + VRB_UD_WORDS);

@@ -534,11 +534,14 @@ void ud_net_end(void)
 	must(!ud_net_objects);
 }
 
+/* Ports drop what exceeds their MTU. */
 static void deliver(struct packet *packet)
 {
 	packet->used = false;
-	if (packet->to < UD_NODES)
+	if (packet->to < UD_NODES && packet->len <= ud_nodes[packet->to].rc.ud->port.mtu)
 		arrive(packet);
+	else if (packet->to < UD_NODES)
+		return;
 	else
 		hear(packet);
 }

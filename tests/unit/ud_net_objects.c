@@ -95,6 +95,8 @@ int vrb_ud_port_find(const char *call, struct ibv_context *ctx, const struct fi_
 	(void)ctx;
 	(void)info;
 	*port = (struct vrb_ud_port){ .num = 1, .mtu = UD_MTU };
+	if (ud_net_params()->mtu && !ud_net_opening())
+		port->mtu = ud_net_params()->mtu;
 	if (!ud_net_params()->named)
 		return 0;
 	/* The last byte says which node it is. */

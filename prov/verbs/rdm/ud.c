@@ -23,8 +23,7 @@
 #define BUFFERS	   16384u /* packets being sent */
 #define DRAIN_MS   100
 #define SILENCE_MS 5000 /* at least */
-#define MTU_MIN	   1024u
-#define DEPTHS	   4u /* packets for each receive buffer of the transport */
+#define DEPTHS	   4u	/* packets for each receive buffer of the transport */
 #define DEPTH_MIN  64u
 #define END_TIMES  3 /* copies of the packet that ends a connection, as any may be lost */
 
@@ -175,11 +174,10 @@ static int open_all(struct vrb_ud *all)
 	ret = vrb_ud_port_find("fi_enable", vrb_rc_domain(ep)->ctx, ep->info, &all->port);
 	if (ret)
 		return ret;
-	if (all->port.mtu < MTU_MIN)
+	if (all->port.mtu < VRB_UD_MTU_MIN)
 		return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_EOPNOTSUPP,
-				  "fi_enable: datagrams need an MTU of %u B, the port has %u B\n",
-				  MTU_MIN, all->port.mtu);
-	all->payload = all->port.mtu - VRB_UD_HEAD_MAX;
+				  "fi_enable: datagrams need an MTU of %d B, the port has %u B\n",
+				  VRB_UD_MTU_MIN, all->port.mtu);
 	ret = open_buffers(all);
 	if (!ret && named && all->unordered)
 		ret = vrb_ud_draw_key(all);
@@ -315,6 +313,7 @@ int vrb_ud_conn_open(struct vrb_rc_conn *conn)
 	if (!ud)
 		return -FI_ENOMEM;
 	ud->first = first;
+	ud->payload = vrb_ud_payload(all, 0);
 	vrb_ud_conn_begin(ud, first);
 	all->conns++;
 	all->fresh++;

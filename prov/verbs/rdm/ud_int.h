@@ -177,17 +177,19 @@ struct vrb_ud_conn {
 	};
 	int end_err; /* FI_E*: the end, told once nothing is stalled; 0: it has not ended */
 	bool asleep;
-	bool used;	/* a packet has arrived */
-	bool heard;	/* what the peer says about itself is known */
-	bool over;	/* the peer has ended the connection, or was told that it has ended */
-	bool broken;	/* what is posted fails */
-	bool told;	/* the owner was told that it has ended */
-	uint8_t listed; /* bits of enum vrb_ud_list: the lists that it is in */
-	bool rc_met;	/* the peer's VRB_UD_QP has arrived */
-	bool rc_closed; /* the connection gets no reliable queue pair */
-	bool direct;	/* the device of each end reads the other's memory */
+	bool used;	    /* a packet has arrived */
+	bool heard;	    /* what the peer says about itself is known */
+	bool over;	    /* the peer has ended the connection, or was told that it has ended */
+	bool broken;	    /* what is posted fails */
+	uint8_t listed;	    /* bits of enum vrb_ud_list: the lists that it is in */
+	bool rc_met;	    /* the peer's VRB_UD_QP has arrived */
+	bool told : 1;	    /* the owner was told that it has ended */
+	bool rc_closed : 1; /* the connection gets no reliable queue pair */
+	bool direct : 1;    /* the device of each end reads the other's memory */
 	/* The peer was told this at the end. Unless it is 0 (closed), its data are dropped. */
 	uint8_t reason; /* enum vrb_ud_reason */
+	/* Bytes of a packet behind the longest header, which the ports of both ends take. */
+	uint16_t payload;
 
 	struct ibv_qp qp;   /* stands for the connection's queue pair */
 	uint32_t first;	    /* our first sequence number; not kept */
@@ -271,7 +273,6 @@ struct vrb_ud {
 	uint32_t random_left;	     /* of `random`, which are drawn together */
 	uint32_t random[VRB_UD_RANDOM];
 	uint32_t requests;   /* that have arrived and wait to be handled */
-	uint32_t payload;    /* bytes of a packet behind the longest header */
 	uint32_t inline_max; /* packets up to this length are posted inline */
 
 	/* The packets in the device's send queue; NULL stands for one that was posted inline. */
@@ -383,6 +384,15 @@ static inline void vrb_ud_send_soon(struct vrb_ud_conn *ud)
 static inline uint32_t vrb_ud_least(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
+}
+
+/* Returns the bytes of a packet behind the longest header to a port with that MTU; 0: unknown. */
+static inline uint16_t vrb_ud_payload(const struct vrb_ud *all, uint32_t mtu)
+{
+	uint32_t most = mtu < VRB_UD_MTU_MIN ? (uint32_t)VRB_UD_MTU_MIN : mtu;
+
+	return (uint16_t)(vrb_ud_least(vrb_ud_least(most, all->port.mtu), UINT16_MAX) -
+			  VRB_UD_HEAD_MAX);
 }
 
 /*

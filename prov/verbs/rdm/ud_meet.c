@@ -270,7 +270,8 @@ void vrb_ud_sender(const struct ofi_rdm_ep *ep, const struct rdma_cm_event *even
 
 size_t vrb_ud_room(const struct ofi_rdm_ep *ep, uint8_t len)
 {
-	return vrb_rc(ep)->ud->payload - GID - len - MARK;
+	/* The peer's MTU is not known yet. */
+	return vrb_ud_payload(vrb_rc(ep)->ud, 0) - GID - len - MARK;
 }
 
 /*

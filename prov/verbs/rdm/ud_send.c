@@ -131,10 +131,9 @@ static bool is_alone(const struct vrb_ud_conn *ud, const struct vrb_ud_wr *wr)
  */
 static struct vrb_ud_tx *pack(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
 {
-	struct vrb_ud *all = vrb_ud_of(ud);
 	struct vrb_ud_packet packet = packet_to(ud, wr->kind);
-	uint32_t left = wr->len - wr->sent, len = left < all->payload ? left : all->payload;
-	struct vrb_ud_tx *tx = vrb_ud_tx_new(all);
+	uint32_t left = wr->len - wr->sent, len = left < ud->payload ? left : ud->payload;
+	struct vrb_ud_tx *tx = vrb_ud_tx_new(vrb_ud_of(ud));
 	size_t head;
 
 	if (!tx)
@@ -213,7 +212,7 @@ static bool send_job(struct vrb_ud_conn *ud)
 	tx = vrb_ud_tx_new(all);
 	if (!tx)
 		return false;
-	len = job->len - job->sent < all->payload ? job->len - job->sent : all->payload;
+	len = job->len - job->sent < ud->payload ? job->len - job->sent : ud->payload;
 	packet.addr = job->sent;
 	packet.id = job->id;
 	head = vrb_ud_build(tx->bytes, &packet);
@@ -449,7 +448,7 @@ static int prepare(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr, const struct ib
 	if (!kind_of(from->opcode, wr->len, &wr->kind))
 		return EINVAL;
 	wr->direct = wr->kind == VRB_UD_READ && vrb_ud_is_direct(ud, wr);
-	if (ud->broken || wr->kind == VRB_UD_READ || wr->len > vrb_ud_of(ud)->payload)
+	if (ud->broken || wr->kind == VRB_UD_READ || wr->len > ud->payload)
 		return 0;
 	wr->copy = pack(ud, wr);
 	return wr->copy ? 0 : ENOMEM;

@@ -208,36 +208,44 @@ struct vrb_ud_words {
 	bool reads;
 	/* The mark of the last message that the receiver's requests have delivered here, or 0. */
 	uint32_t delivered;
+	uint32_t mtu; /* of the sender's port, in bytes; 0: unknown, as in what older peers say */
 };
 
-enum { VRB_UD_WORDS = 20 };
+/* What older peers say is shorter. The connection manager appends zeros. */
+enum { VRB_UD_WORDS = 24, VRB_UD_WORDS_MIN = 20 };
+
+/* The smallest MTU of a port, which every peer takes. */
+enum { VRB_UD_MTU_MIN = 1024 };
 
 /* Above the queue pair number. */
 #define VRB_UD_WORD_READS (1u << 31)
 
 static inline void vrb_ud_words_build(uint8_t *bytes, const struct vrb_ud_words *words)
 {
-	const uint32_t raw[] = { htole32(VRB_UD_VERSION), htole32(words->number),
+	const uint32_t raw[] = { htole32(VRB_UD_VERSION),
+				 htole32(words->number),
 				 htole32(words->first),
 				 htole32(words->qpn | (words->reads ? VRB_UD_WORD_READS : 0)),
-				 htole32(words->delivered) };
+				 htole32(words->delivered),
+				 htole32(words->mtu) };
 
 	memcpy(bytes, raw, VRB_UD_WORDS);
 }
 
 static inline bool vrb_ud_words_parse(const uint8_t *bytes, size_t len, struct vrb_ud_words *words)
 {
-	uint32_t raw[5];
+	uint32_t raw[6] = { 0 };
 
-	if (len < VRB_UD_WORDS)
+	if (len < VRB_UD_WORDS_MIN)
 		return false;
-	memcpy(raw, bytes, sizeof(raw));
+	memcpy(raw, bytes, len < sizeof(raw) ? (size_t)VRB_UD_WORDS_MIN : sizeof(raw));
 	*words = (struct vrb_ud_words){
 		.number = le32toh(raw[1]),
 		.first = le32toh(raw[2]),
 		.qpn = le32toh(raw[3]) & ~VRB_UD_WORD_READS,
 		.reads = le32toh(raw[3]) & VRB_UD_WORD_READS,
 		.delivered = le32toh(raw[4]),
+		.mtu = le32toh(raw[5]),
 	};
 	return le32toh(raw[0]) == VRB_UD_VERSION && words->number && words->qpn <= 0xffffff;
 }
