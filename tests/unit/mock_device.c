@@ -74,6 +74,7 @@ struct mock_device *mock_add_device(const char *name)
 	device->attr.vendor_part_id = 0x1017;
 	device->attr.max_qp = 1000;
 	device->attr.max_qp_wr = 4096;
+	device->attr.max_cqe = 1 << 16;
 	device->attr.max_sge = 30;
 	device->attr.max_cq = 2000;
 	device->attr.max_mr = 3000;

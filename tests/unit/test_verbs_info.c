@@ -35,6 +35,7 @@ static int setup(void **state)
 	dev.attr.vendor_part_id = 0x1017;
 	dev.attr.max_qp = 1000;
 	dev.attr.max_qp_wr = 4096;
+	dev.attr.max_cqe = 1 << 16;
 	dev.attr.max_srq = 500;
 	dev.attr.max_srq_wr = 8192;
 	dev.attr.max_srq_sge = 27;
@@ -467,6 +468,25 @@ static void test_rdm_segments(void **state)
 	assert_string_equal(rdm_lacks(NULL), "");
 }
 
+static void test_rdm_queues(void **state)
+{
+	(void)state;
+	dev.attr.max_qp_wr = 133;
+	dev.attr.max_cqe = 266;
+	assert_string_equal(rdm_lacks(NULL), "");
+	dev.attr.max_qp_wr = 132;
+	assert_non_null(strstr(rdm_lacks(NULL), "132 work requests"));
+	dev.attr.max_qp_wr = 133;
+	dev.attr.max_cqe = 265;
+	assert_non_null(strstr(rdm_lacks(NULL), "265 completions"));
+	vrb_params.rdm_transport = "ud";
+	dev.attr.max_qp_wr = 64;
+	dev.attr.max_cqe = 128;
+	assert_string_equal(rdm_lacks(NULL), "");
+	dev.attr.max_qp_wr = 63;
+	assert_non_null(strstr(rdm_lacks(NULL), "63 work requests"));
+}
+
 static void test_rdm_inline(void **state)
 {
 	(void)state;
@@ -570,7 +590,7 @@ int main(void)
 		TEST(test_tiny_limits),	  TEST(test_inline_maximum), TEST(test_usable),
 		TEST(test_nic),		  TEST(test_link),	     TEST(test_trigger),
 		TEST(test_shared),	  TEST(test_multi),	     TEST(test_addresses),
-		TEST(test_rdm),		  TEST(test_rdm_segments),   TEST(test_rdm_inline),
+		TEST(test_rdm),		  TEST(test_rdm_segments), TEST(test_rdm_queues),   TEST(test_rdm_inline),
 		TEST(test_dgram_segment), TEST(test_user_ids),	     TEST(test_groups),
 		TEST(test_asked_data),	  TEST(test_no_delivery),
 	};

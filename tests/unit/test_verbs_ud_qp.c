@@ -173,6 +173,20 @@ static void closing_is_no_failure(void **state)
 	assert_int_equal(ud_nodes[1].losses, 0);
 }
 
+static void both_queues_fit_the_completion_queue(void **state)
+{
+	const struct ud_net_params params = { .max_cqe = 200 };
+	const struct vrb_ud *all;
+
+	(void)state;
+	join(&params);
+	all = ud_nodes[1].rc.ud;
+	assert_in_range(all->sq_depth + all->rq_depth, 100, params.max_cqe);
+	post(1, 3000);
+	assert_int_equal(watch(SECOND), 8);
+	ud_net_end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +197,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_adapter_is_lost, begin_adapter, end),
 		cmocka_unit_test_setup_teardown(closing_is_no_failure, begin, end),
 		cmocka_unit_test_setup_teardown(closing_is_no_failure, begin_adapter, end),
+		cmocka_unit_test(both_queues_fit_the_completion_queue),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,6 +55,23 @@ static void both_use_it(void **state)
 	assert_true(vrb_ud_conn_quiet(&ud_flow_conns[0]->rc));
 }
 
+/* The device offers nothing that the peer could read by. */
+static void a_device_without_reads_gets_none(void **state)
+{
+	const struct ud_net_params params = { .grows = ALL, .no_rd_atom = true };
+
+	(void)state;
+	ud_flows_begin(7, &params);
+	ud_flows_deserve(0);
+	ud_flows_settle();
+	assert_int_equal(ud_net_rc_created(), 0);
+	assert_int_equal(ud_flow_conns[0]->endings + ud_flow_conns[1]->endings, 0);
+	ud_flow_send(0);
+	ud_flows_settle();
+	assert_int_equal(ud_flows[0].arrived, 1);
+	ud_net_end();
+}
+
 static uint32_t room_taken(void)
 {
 	return ud_nodes[0].rc.ud->rcs.cq_size - ud_nodes[0].rc.ud->rcs.room;
@@ -518,6 +535,7 @@ static void busy_connections_drain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_device_without_reads_gets_none),
 		cmocka_unit_test(nothing_overtakes),
 		TEST(both_use_it),
 		TEST(there_is_room_to_wake_the_peer),

@@ -442,12 +442,14 @@ static void node_open(unsigned int at)
 	node->domain.unordered = net.params.srd;
 	node->domain.max_read = net.params.max_read;
 	node->domain.grows = net.params.grows >> at & 1;
-	node->domain.attr = (struct ibv_device_attr){ .max_qp_wr = 4096,
-						      .max_cqe = 1 << 16,
-						      .max_srq = 1,
-						      .max_qp = 4,
-						      .max_qp_rd_atom = 16,
-						      .max_qp_init_rd_atom = 16 };
+	node->domain.attr =
+		(struct ibv_device_attr){ .max_qp_wr = 4096,
+					  .max_cqe = net.params.max_cqe ? (int)net.params.max_cqe
+									: 1 << 16,
+					  .max_srq = 1,
+					  .max_qp = 4,
+					  .max_qp_rd_atom = net.params.no_rd_atom ? 0 : 16,
+					  .max_qp_init_rd_atom = 16 };
 	node->domain.ctx = &net.ctx;
 	node->domain.pd = &net.pds[at];
 	node->domain.pd->context = &net.ctx;

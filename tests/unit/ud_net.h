@@ -51,6 +51,8 @@ struct ud_net_params {
 	uint32_t loss, duplicates, delayed;
 	bool no_inline;
 	bool srd;		  /* constant */
+	uint32_t max_cqe;	  /* of the device, if it is not 0; constant */
+	bool no_rd_atom;	  /* reliable queue pairs do not serve reads; constant */
 	uint32_t mtu;		  /* of the port of node 0, if it is not 0; constant */
 	uint32_t unready;	  /* SRD: packets in a thousand whose receiver is not ready */
 	enum ibv_wc_status error; /* SRD: of all packets, if it is not 0 */

@@ -13,7 +13,6 @@
 #include "prov/rdm/msg.h"
 #include "prov/rdm/proto.h"
 #include "prov/rdm/sep.h"
-#include "prov/rdm/wire.h"
 
 #define TX_CAPS (FI_SEND | FI_READ | FI_WRITE | FI_FENCE | FI_TRIGGER | FI_NAMED_RX_CTX)
 #define RX_CAPS                                                                          \
@@ -75,6 +74,19 @@ static bool uses_ud(const char *name)
 	return is_rxd(name) || vrb_rdm_transport_is("ud") || vrb_rdm_transport_is("auto");
 }
 
+static bool queues_fit(const struct vrb_device *dev, const char *name, struct ofi_miss *why)
+{
+	int need = uses_ud(name) ? VRB_UD_WR_MIN : VRB_RDM_WR_MIN;
+
+	if (dev->attr.max_qp_wr >= need && dev->attr.max_cqe / 2 >= need)
+		return true;
+	snprintf(
+		why->has, sizeof(why->has),
+		"%d work requests in a queue (max_qp_wr) and %d completions (max_cqe), of %d and %d",
+		dev->attr.max_qp_wr, dev->attr.max_cqe, need, 2 * need);
+	return false;
+}
+
 /*
  * UD queue pairs need one segment and no inline data. RC queue pairs send small messages inline,
  * from a header and a buffer.
@@ -116,7 +128,7 @@ bool vrb_rdm_fits(const struct vrb_device *dev, const char *name, struct ofi_mis
 		snprintf(why->has, sizeof(why->has),
 			 "no shared receive queues (max_srq 0); use FI_EP_MSG");
 	else
-		return connections_fit(dev, name, why);
+		return queues_fit(dev, name, why) && connections_fit(dev, name, why);
 	return false;
 }
 

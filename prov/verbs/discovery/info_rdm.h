@@ -4,9 +4,13 @@
 #define VRB_INFO_RDM_H
 
 #include "prov/base/attr.h"
+#include "prov/rdm/wire.h"
 #include "device.h"
 
 #define VRB_RDM_SGE_MIN 2 /* a message's header and payload, on a connection's queue pair */
+/* Work requests of a queue pair for datagrams, and of a connection's. A CQ has twice as many. */
+#define VRB_UD_WR_MIN  64
+#define VRB_RDM_WR_MIN (OFI_RDM_WIRE_WINDOW + 5)
 
 /* Like vrb_info_msg(), for FI_EP_RDM. Returns NULL when out of memory. */
 struct fi_info *vrb_info_rdm(const struct vrb_device *dev, const struct vrb_port *port);

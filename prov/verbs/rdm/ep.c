@@ -26,6 +26,9 @@
 #define SHM_BUFS 32u
 #define CQ_SHARE 3072 /* initial number of entries for the peers' send queues */
 
+_Static_assert(VRB_RDM_WR_MIN == OFI_RDM_WIRE_WINDOW + 1 + VRB_SHM_WAKES,
+	       "a device that is offered has connections with a whole ring");
+
 static int ep_failed(const char *call, int err)
 {
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_enable: %s: %s%s\n", call, strerror(err),
@@ -162,6 +165,10 @@ static uint32_t rx_depth(const struct ofi_rdm_ep *ep)
 {
 	int max = vrb_rc_domain(ep)->attr.max_srq_wr, depth = vrb_params.rdm_rx_buffers;
 
+	if (max > 0 && max < depth)
+		depth = max;
+	/* The other half of the completion queue is for what is sent. */
+	max = vrb_rc_domain(ep)->attr.max_cqe / 2;
 	return (uint32_t)(max > 0 && max < depth ? max : depth);
 }
 

@@ -150,7 +150,9 @@ static struct vrb_ud *ud_new(struct ofi_rdm_ep *ep, const struct vrb_ud_calls *c
 static void set_limits(struct vrb_ud *all)
 {
 	const struct vrb_domain *domain = vrb_rc_domain(all->ep);
-	uint32_t max = (uint32_t)domain->attr.max_qp_wr;
+	/* Both queues must fit the completion queue. */
+	uint32_t max =
+		vrb_ud_least((uint32_t)domain->attr.max_qp_wr, (uint32_t)domain->attr.max_cqe / 2);
 	uint32_t wanted = DEPTHS * vrb_rc(all->ep)->rx.depth;
 
 	if (wanted < DEPTH_MIN)

@@ -63,7 +63,8 @@ void vrb_ud_rc_init(struct vrb_ud *all)
 	TAILQ_INIT(&all->rcs.turns);
 	SLIST_INIT(&all->rcs.old);
 	SLIST_INIT(&all->rcs.gone);
-	if (!domain->grows || depth < LEAST || domain->attr.max_srq <= 0)
+	if (!domain->grows || depth < LEAST || domain->attr.max_srq <= 0 ||
+	    domain->attr.max_qp_rd_atom <= 0 || domain->attr.max_qp_init_rd_atom <= 0)
 		return;
 	all->rcs.wanted = true;
 	all->rcs.share = depth / 2;
