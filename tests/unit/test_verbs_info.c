@@ -590,9 +590,9 @@ int main(void)
 		TEST(test_tiny_limits),	  TEST(test_inline_maximum), TEST(test_usable),
 		TEST(test_nic),		  TEST(test_link),	     TEST(test_trigger),
 		TEST(test_shared),	  TEST(test_multi),	     TEST(test_addresses),
-		TEST(test_rdm),		  TEST(test_rdm_segments), TEST(test_rdm_queues),   TEST(test_rdm_inline),
-		TEST(test_dgram_segment), TEST(test_user_ids),	     TEST(test_groups),
-		TEST(test_asked_data),	  TEST(test_no_delivery),
+		TEST(test_rdm),		  TEST(test_rdm_segments),   TEST(test_rdm_queues),
+		TEST(test_rdm_inline),	  TEST(test_dgram_segment),  TEST(test_user_ids),
+		TEST(test_groups),	  TEST(test_asked_data),     TEST(test_no_delivery),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
