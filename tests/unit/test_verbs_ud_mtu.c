@@ -106,6 +106,17 @@ static void a_request_fits_every_port(void **state)
 			 vrb_ud_room(&ud_nodes[1].rc.rdm, len));
 }
 
+static void adapters_have_one_mtu(void **state)
+{
+	const struct ud_net_params srd = { .srd = true, .named = true };
+
+	(void)state;
+	ud_net_begin(7, &srd);
+	ud_nodes[0].rc.ud->port.mtu = 4 * VRB_UD_MTU_MIN;
+	assert_true(vrb_ud_room(&ud_nodes[0].rc.rdm, 50) > 3 * VRB_UD_MTU_MIN);
+	ud_net_end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -114,6 +125,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_shorter_mtu_counts, begin, end),
 		cmocka_unit_test_setup_teardown(words_may_lack_the_mtu, begin, end),
 		cmocka_unit_test_setup_teardown(a_request_fits_every_port, begin, end),
+		cmocka_unit_test(adapters_have_one_mtu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -270,8 +270,10 @@ void vrb_ud_sender(const struct ofi_rdm_ep *ep, const struct rdma_cm_event *even
 
 size_t vrb_ud_room(const struct ofi_rdm_ep *ep, uint8_t len)
 {
-	/* The peer's MTU is not known yet. */
-	return vrb_ud_payload(vrb_rc(ep)->ud, 0) - GID - len - MARK;
+	const struct vrb_ud *all = vrb_rc(ep)->ud;
+
+	/* The peer's MTU is not known yet, but all Elastic Fabric Adapters have the same. */
+	return vrb_ud_payload(all, all->unordered ? all->port.mtu : 0) - GID - len - MARK;
 }
 
 /*
