@@ -87,6 +87,13 @@ static void wrapping_inject(struct fi_info *info)
 	info->tx_attr->inject_size = (1ULL << 59) + 64;
 }
 
+/* Data in device memory passes through a buffer on the stack. */
+static void large_hmem_inject(struct fi_info *info)
+{
+	info->caps |= FI_HMEM;
+	info->tx_attr->inject_size = 4097;
+}
+
 /* A work request has 32 bits for a length. */
 static void huge_messages(struct fi_info *info)
 {
@@ -118,6 +125,7 @@ static void test_refused(void **state)
 	assert_int_equal(open_with(rig, huge_rx_iov), -FI_EINVAL);
 	assert_int_equal(open_with(rig, huge_inject), -FI_EINVAL);
 	assert_int_equal(open_with(rig, wrapping_inject), -FI_EINVAL);
+	assert_int_equal(open_with(rig, large_hmem_inject), -FI_EINVAL);
 	assert_int_equal(open_with(rig, huge_messages), -FI_EINVAL);
 	assert_int_equal(open_with(rig, other_domain), -FI_EINVAL);
 }
