@@ -15,11 +15,15 @@
 #define VRB_CM_WIRE_MAX 56
 #define VRB_CM_DATA_MAX (VRB_CM_WIRE_MAX - 1) /* FI_OPT_CM_DATA_SIZE */
 
-/* Packs the data, or the part of it that fits, into wire. Returns the number of bytes to send. */
+/* Returns how much of the application's data is sent. */
+static inline size_t vrb_cm_cut(size_t len)
+{
+	return len < VRB_CM_DATA_MAX ? len : VRB_CM_DATA_MAX;
+}
+
+/* Packs the data into wire, which has room for it. Returns the number of bytes to send. */
 static inline uint8_t vrb_cm_pack(uint8_t *wire, const void *data, size_t len)
 {
-	if (len > VRB_CM_DATA_MAX)
-		len = VRB_CM_DATA_MAX;
 	wire[0] = (uint8_t)len;
 	if (len)
 		memcpy(wire + 1, data, len);

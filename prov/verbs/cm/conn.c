@@ -225,7 +225,9 @@ static int conn_connect(struct fid_ep *fid, const void *addr, const void *param,
 {
 	struct vrb_ep *ep = vrb_ep_self(&fid->fid);
 	struct sockaddr_storage dest;
-	struct vrb_step_arg arg = { .data = param, .len = len, .addr = (struct sockaddr *)&dest };
+	struct vrb_step_arg arg = { .data = param,
+				    .len = vrb_cm_cut(len),
+				    .addr = (struct sockaddr *)&dest };
 	int ret = check_call(ep, "fi_connect", param, len);
 
 	if (!ret)
@@ -243,7 +245,7 @@ static int conn_connect(struct fid_ep *fid, const void *addr, const void *param,
 static int conn_accept(struct fid_ep *fid, const void *param, size_t len)
 {
 	struct vrb_ep *ep = vrb_ep_self(&fid->fid);
-	struct vrb_step_arg arg = { .data = param, .len = len };
+	struct vrb_step_arg arg = { .data = param, .len = vrb_cm_cut(len) };
 	int ret = check_call(ep, "fi_accept", param, len);
 
 	if (!ret)

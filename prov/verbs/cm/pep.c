@@ -329,7 +329,7 @@ static int pep_reject(struct fid_pep *fid, fid_t handle, const void *param, size
 
 	if (len && !param)
 		return ofi_refuse_null(&vrb_prov, FI_LOG_EP_CTRL, "fi_reject", "param");
-	ret = vrb_req_reject_handle(&pep->fabric->cm, handle, param, len);
+	ret = vrb_req_reject_handle(&pep->fabric->cm, handle, param, vrb_cm_cut(len));
 	if (ret == -FI_EINVAL)
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"fi_reject: handle %p is not a pending connection request\n",
