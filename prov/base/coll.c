@@ -346,18 +346,6 @@ static bool is_rooted(enum fi_collective_op kind)
 	return kind == FI_BROADCAST || kind == FI_REDUCE || kind == FI_SCATTER || kind == FI_GATHER;
 }
 
-/* Checks the buffers that this member needs. */
-static int check_buffers(const struct ofi_coll_call *call, const struct ofi_coll_shape *shape)
-{
-	bool root = shape->rank == shape->root;
-	bool in = call->kind == FI_SCATTER ? root : call->kind != FI_BROADCAST;
-	bool out = call->kind == FI_REDUCE || call->kind == FI_GATHER ? root : true;
-
-	if (call->kind == FI_BARRIER || !call->count)
-		return 0;
-	return (in && !call->buf) || (out && !call->result) ? -FI_EINVAL : 0;
-}
-
 /* Return the sizes of the input and the result of this member; 0 if it has none. */
 static size_t input_size(const struct ofi_coll_shape *shape)
 {
@@ -438,7 +426,9 @@ static int shape_fill(const struct ofi_coll_group *group, const struct ofi_coll_
 		return -FI_EMSGSIZE;
 	shape->count = call->count;
 	shape->bytes = call->count * unit;
-	return check_buffers(call, shape);
+	if ((input_size(shape) && !shape->buf) || (output_size(shape) && !shape->result))
+		return -FI_EINVAL;
+	return 0;
 }
 
 ssize_t ofi_coll_start(struct ofi_coll *coll, fi_addr_t addr, const struct ofi_coll_call *call)
