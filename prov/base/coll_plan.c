@@ -264,7 +264,7 @@ static void plan_allreduce(plan_t *plan, shape_t *s)
 		plan_doubling(plan, s);
 }
 
-/* Reorders slices from the order of members counted from `first` to the order of ranks. */
+/* Rotates the slices of all members: the first one goes to place `first`. */
 static void plan_rotate(plan_t *plan, shape_t *s, uint8_t *dst, const uint8_t *src, size_t first)
 {
 	size_t head = (s->size - first) * s->bytes;
@@ -313,14 +313,13 @@ static void plan_allgather(plan_t *plan, shape_t *s)
 /* Binomial tree; a member gets its slice and those of the members below it in one message. */
 static void plan_scatter(plan_t *plan, shape_t *s)
 {
-	size_t v = from_root(s), span = below(s, v), head = (s->size - s->root) * s->bytes;
-	const uint8_t *in = s->buf, *mem;
+	size_t v = from_root(s), span = below(s, v);
+	const uint8_t *mem = s->buf;
 
 	if (v && span == 1) {
 		add_recv(plan, to_rank(s, v & (v - 1)), 0, s->result, s->bytes);
 		return;
 	}
-	mem = in;
 	if (v || s->root)
 		mem = scratch(plan, span * s->bytes);
 	if (!mem)
@@ -329,8 +328,7 @@ static void plan_scatter(plan_t *plan, shape_t *s)
 		add_recv(plan, to_rank(s, v & (v - 1)), 0, (void *)mem, span * s->bytes);
 		add_wait(plan);
 	} else if (s->root) {
-		add_copy(plan, (void *)mem, in + s->root * s->bytes, head);
-		add_copy(plan, (uint8_t *)mem + head, in, s->root * s->bytes);
+		plan_rotate(plan, s, (void *)mem, s->buf, s->size - s->root);
 	}
 	for (size_t k = half_span(span); k; k /= 2)
 		add_send(plan, to_rank(s, v + k), 0, mem + k * s->bytes,
