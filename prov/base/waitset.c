@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Wait sets: objects that were opened with a set are its members until they are closed. */
 #include <errno.h>
-#include <poll.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -63,19 +61,9 @@ int ofi_waitset_trywait(struct ofi_waitset *set)
 /* Returns 0 when the wait is over, -FI_EAGAIN to check again, or another error. */
 static int waitset_sleep(struct ofi_waitset *set, int left)
 {
-	struct pollfd pfd = { .fd = set->wait.fd, .events = POLLIN };
-	int ret;
+	int ret = left ? ofi_wait_sleep(&set->wait, left) : -FI_ETIMEDOUT;
 
-	if (!left)
-		return -FI_ETIMEDOUT;
-	if (set->wait.obj == FI_WAIT_YIELD) {
-		sched_yield();
-		return -FI_EAGAIN;
-	}
-	ret = poll(&pfd, 1, left);
-	if (ret < 0)
-		return -errno;
-	return ret ? 0 : -FI_ETIMEDOUT;
+	return !ret && set->wait.obj == FI_WAIT_YIELD ? -FI_EAGAIN : ret;
 }
 
 static int waitset_wait(struct fid_wait *fid, int timeout)
