@@ -27,17 +27,22 @@ static bool serve_shared(struct ofi_source *source)
 	return shared;
 }
 
+static bool is_added(const struct ofi_loop *loop, const struct ofi_source *source)
+{
+	const struct ofi_source *other;
+
+	LIST_FOREACH (other, &loop->sources, link)
+		if (other == source)
+			return true;
+	return false;
+}
+
 /*
  * Calls ready() of a source if it still exists: it may have been removed since epoll returned it.
  */
-static void loop_run(struct ofi_loop *loop, const struct ofi_source *seen)
+static void loop_run(struct ofi_loop *loop, struct ofi_source *source)
 {
-	struct ofi_source *source;
-
-	LIST_FOREACH (source, &loop->sources, link)
-		if (source == seen)
-			break;
-	if (!source)
+	if (!is_added(loop, source))
 		return;
 	loop->current = source;
 	pthread_mutex_unlock(&loop->mutex);
@@ -200,16 +205,6 @@ int ofi_loop_add(struct ofi_loop *loop, struct ofi_source *source)
 		LIST_INSERT_HEAD(&loop->sources, source, link);
 	pthread_mutex_unlock(&loop->mutex);
 	return ret;
-}
-
-static bool is_added(const struct ofi_loop *loop, const struct ofi_source *source)
-{
-	const struct ofi_source *other;
-
-	LIST_FOREACH (other, &loop->sources, link)
-		if (other == source)
-			return true;
-	return false;
 }
 
 void ofi_loop_remove(struct ofi_loop *loop, struct ofi_source *source)

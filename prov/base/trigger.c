@@ -25,12 +25,6 @@ void ofi_triggers_progress(struct ofi_triggers *triggers)
 }
 
 /* The lock is held in this and all static functions below. */
-static void trigger_start(struct ofi_triggers *triggers, struct ofi_cntr *cntr)
-{
-	LIST_INSERT_HEAD(&triggers->cntrs, cntr, trigger_link);
-	__atomic_add_fetch(&triggers->awaited, 1, __ATOMIC_RELAXED);
-}
-
 static void wait_for(struct ofi_triggers *triggers, struct ofi_trigger *trigger)
 {
 	struct ofi_cntr *cntr = trigger->cntr;
@@ -43,8 +37,10 @@ static void wait_for(struct ofi_triggers *triggers, struct ofi_trigger *trigger)
 		TAILQ_INSERT_AFTER(&cntr->waiting, before, trigger, link);
 	else
 		TAILQ_INSERT_HEAD(&cntr->waiting, trigger, link);
-	if (!cntr->awaited)
-		trigger_start(triggers, cntr);
+	if (cntr->awaited)
+		return;
+	LIST_INSERT_HEAD(&triggers->cntrs, cntr, trigger_link);
+	__atomic_add_fetch(&triggers->awaited, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&cntr->awaited, true, __ATOMIC_SEQ_CST);
 }
 
@@ -141,11 +137,6 @@ static bool fire_ready(struct ofi_triggers *triggers)
 	return any;
 }
 
-static bool is_due(const struct ofi_triggers *triggers)
-{
-	return __atomic_load_n(&triggers->due, __ATOMIC_SEQ_CST);
-}
-
 static void set_due(struct ofi_triggers *triggers, bool due)
 {
 	__atomic_store_n(&triggers->due, due, __ATOMIC_SEQ_CST);
@@ -166,7 +157,7 @@ void ofi_triggers_run_due(struct ofi_triggers *triggers)
 			set_due(triggers, false);
 			collect_met(triggers);
 			done = fire_ready(triggers);
-		} while (done || is_due(triggers));
+		} while (done || ofi_triggers_due(triggers));
 		if (!TAILQ_EMPTY(&triggers->ready))
 			set_due(triggers, true);
 		triggers->running = false;
