@@ -165,7 +165,7 @@ static size_t recvs_used(const struct ofi_rdm_ep *ep)
 ssize_t ofi_rdm_tx_left(struct fid_ep *fid)
 {
 	struct ofi_rdm_ep *ep = ofi_rdm_self(fid);
-	size_t size = ep->info->tx_attr->size, left = 0, used;
+	size_t size = ep->info->tx_attr->size, left, used;
 
 	if (!(ep->enabled & OFI_RDM_TX))
 		return -FI_EOPBADSTATE;
@@ -173,8 +173,7 @@ ssize_t ofi_rdm_tx_left(struct fid_ep *fid)
 	used = outs_used(ep);
 	if (ops_used(ep) > used)
 		used = ops_used(ep);
-	if (used < size)
-		left = size - used;
+	left = size - smaller(size, used);
 	if (ep->info->caps & FI_RMA)
 		left = smaller(left, ep->proto.xport.ops->bounces_left(ep));
 	ofi_rdm_unlock(ep);

@@ -8,7 +8,6 @@
 #include "av.h"
 #include "ep.h"
 #include "prov/base/name.h"
-#include "prov/base/refuse.h"
 #include "sep_int.h"
 
 enum { TRIES = 32 }; /* attempts to find enough ports in a row */
@@ -115,9 +114,6 @@ int ofi_rdm_parts_open(struct ofi_rdm_sep *sep)
 
 int ofi_rdm_sep_name(struct ofi_rdm_sep *sep, void *addr, size_t *len)
 {
-	if (!len || (!addr && *len))
-		return ofi_refuse_null(sep->domain->prov, FI_LOG_EP_CTRL, "fi_getname",
-				       "addr or addrlen");
 	return ofi_name_out(sep->domain->prov, "fi_getname", sep->info->addr_format, &sep->name,
 			    addr, len);
 }
