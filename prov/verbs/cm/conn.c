@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Connections: the fi_cm calls of an endpoint, and the life of its id. */
-#include <stddef.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
@@ -16,11 +15,6 @@
 #include "pep.h"
 #include "prov/verbs/provider/prov.h"
 #include "req.h"
-
-static struct vrb_ep *conn_ep(struct vrb_conn *conn)
-{
-	return (struct vrb_ep *)((char *)conn - offsetof(struct vrb_ep, conn));
-}
 
 /* Sets the peer's private data from a message that can carry it. */
 static void event_data(struct vrb_step_arg *arg, const struct rdma_cm_event *event)
@@ -54,7 +48,7 @@ static void step_failed(struct vrb_ep *ep, enum vrb_step step, const struct rdma
 static void conn_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
 			  struct vrb_cm_left *left)
 {
-	struct vrb_ep *ep = conn_ep(vrb_owner_of(owner, struct vrb_conn, owner));
+	struct vrb_ep *ep = vrb_owner_of(owner, struct vrb_ep, conn.owner);
 	struct vrb_step_arg arg = { 0 };
 
 	(void)left;
