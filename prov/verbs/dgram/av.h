@@ -101,7 +101,10 @@ struct ibv_ah *vrb_av_ah(struct vrb_av *av, const struct vrb_dest *dest);
  * class; the endpoint then calls vrb_av_dest_as() for each send.
  */
 bool vrb_av_adopt(struct vrb_av *av, struct vrb_tclass tclass);
-/* Like vrb_av_dest(), with a given traffic class; the result is stored in *own. */
+/*
+ * Like vrb_av_dest(), with a given traffic class. Stores the address handle in the entry, or in a
+ * copy of the entry if `own` is given.
+ */
 const struct vrb_dest *vrb_av_dest_as(struct vrb_av *av, fi_addr_t addr, struct vrb_tclass tclass,
 				      struct vrb_dest *own);
 /*

@@ -36,12 +36,8 @@ static struct vrb_dest *group_at(const struct vrb_av *av, fi_addr_t addr)
 	return addr >= GROUP_BASE ? ofi_table_at(&av->groups, addr - GROUP_BASE) : NULL;
 }
 
-/*
- * Finds the destination of an address and its address handle, which is stored in the entry, or in a
- * copy of the entry if `own` is given.
- */
-static const struct vrb_dest *find_dest(struct vrb_av *av, fi_addr_t addr, struct vrb_tclass tclass,
-					struct vrb_dest *own)
+const struct vrb_dest *vrb_av_dest_as(struct vrb_av *av, fi_addr_t addr, struct vrb_tclass tclass,
+				      struct vrb_dest *own)
 {
 	struct vrb_dest *dest;
 	struct ibv_ah *ah;
@@ -72,13 +68,7 @@ const struct vrb_dest *vrb_av_dest_slow(struct vrb_av *av, fi_addr_t addr)
 
 	if (dest && __atomic_load_n(&dest->ah, __ATOMIC_ACQUIRE))
 		return dest;
-	return find_dest(av, addr, av->tclass, NULL);
-}
-
-const struct vrb_dest *vrb_av_dest_as(struct vrb_av *av, fi_addr_t addr, struct vrb_tclass tclass,
-				      struct vrb_dest *own)
-{
-	return find_dest(av, addr, tclass, own);
+	return vrb_av_dest_as(av, addr, av->tclass, NULL);
 }
 
 struct ibv_ah *vrb_av_ah(struct vrb_av *av, const struct vrb_dest *dest)
