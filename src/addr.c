@@ -156,6 +156,20 @@ bool ofi_addr_is_any(const struct sockaddr *sa)
 	}
 }
 
+bool ofi_addr_is_loopback(const struct sockaddr *sa)
+{
+	union addr a;
+
+	switch (addr_load(&a, sa)) {
+	case sizeof(a.in):
+		return ntohl(a.in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	case sizeof(a.in6):
+		return IN6_IS_ADDR_LOOPBACK(&a.in6.sin6_addr);
+	default:
+		return false;
+	}
+}
+
 static void in6_str(const struct sockaddr_in6 *in6, char *buf, size_t len)
 {
 	char host[INET6_ADDRSTRLEN], scope[16] = "";

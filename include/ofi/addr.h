@@ -33,6 +33,7 @@ void ofi_addr_set_port(struct sockaddr *sa, uint16_t port);
 /* Returns true if the families and the host parts are the same. Ignores scope and port. */
 bool ofi_addr_same_host(const struct sockaddr *a, const struct sockaddr *b);
 bool ofi_addr_is_any(const struct sockaddr *sa);
+bool ofi_addr_is_loopback(const struct sockaddr *sa);
 /*
  * Writes "fi_sockaddr_in://10.0.0.1:7471", "fi_sockaddr_in6://[fe80::1]:7471" or
  * "fi_sockaddr_ib://...". The text is always null-terminated.

@@ -138,6 +138,21 @@ static void test_not_addresses(void **state)
 	assert_memory_equal(&ss, &before, sizeof(ss));
 }
 
+static void test_loopback(void **state)
+{
+	(void)state;
+	round_trip("fi_sockaddr_in://127.1.2.3:1");
+	assert_true(ofi_addr_is_loopback(sa));
+	round_trip("10.0.0.1");
+	assert_false(ofi_addr_is_loopback(sa));
+	round_trip("[::1]:1");
+	assert_true(ofi_addr_is_loopback(sa));
+	round_trip("fe80::1");
+	assert_false(ofi_addr_is_loopback(sa));
+	round_trip("fi_sockaddr_ib://[::1]:0xffff/0x1061234/0x3");
+	assert_false(ofi_addr_is_loopback(sa));
+}
+
 static void test_unknown_family(void **state)
 {
 	struct sockaddr unknown = { .sa_family = AF_UNIX };
@@ -177,6 +192,7 @@ int main(void)
 		cmocka_unit_test(test_ports_and_hosts),
 		cmocka_unit_test(test_parts_left_out),
 		cmocka_unit_test(test_not_addresses),
+		cmocka_unit_test(test_loopback),
 		cmocka_unit_test(test_unknown_family),
 		cmocka_unit_test(test_services),
 	};

@@ -4,7 +4,6 @@
  * conn.state.
  */
 #include <errno.h>
-#include <netinet/in.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
@@ -129,23 +128,14 @@ static int aborted_or(int ret)
 	return ret == -FI_EINVAL ? -FI_ECONNABORTED : ret;
 }
 
-static bool is_loopback(const struct sockaddr *sa)
-{
-	const struct sockaddr_in *in = (const void *)sa;
-	const struct sockaddr_in6 *in6 = (const void *)sa;
-
-	if (sa->sa_family == AF_INET)
-		return ntohl(in->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-	return sa->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
-}
-
 /* As in discovery, a loopback address is replaced by the device's own address on this host. */
 static void set_peer(struct vrb_conn *conn, const struct sockaddr *sa)
 {
 	const struct sockaddr *local = (struct sockaddr *)&conn->local;
 
 	vrb_cm_copy_addr(&conn->peer, sa);
-	if (!is_loopback(sa) || local->sa_family != sa->sa_family || ofi_addr_is_any(local))
+	if (!ofi_addr_is_loopback(sa) || local->sa_family != sa->sa_family ||
+	    ofi_addr_is_any(local))
 		return;
 	conn->peer = conn->local;
 	ofi_addr_set_port((struct sockaddr *)&conn->peer, ofi_addr_port(sa));

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Name and route resolution for fi_getinfo. */
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -240,16 +238,6 @@ bool vrb_resolve_src(const struct vrb_target *target, const struct vrb_port_addr
 	return false;
 }
 
-static bool is_loopback(const struct sockaddr_storage *ss)
-{
-	const struct sockaddr_in *in = (const void *)ss;
-	const struct sockaddr_in6 *in6 = (const void *)ss;
-
-	if (ss->ss_family == AF_INET)
-		return (ntohl(in->sin_addr.s_addr) >> 24) == 127;
-	return ss->ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
-}
-
 int vrb_route(const struct vrb_port_addr *local, const struct sockaddr_storage *dest,
 	      struct sockaddr_storage *from)
 {
@@ -293,7 +281,7 @@ static int find_route(const struct vrb_port_addr *local, const struct sockaddr_s
 	*preferred = true;
 	if (asked->ss_family == AF_IB)
 		return 0;
-	if (is_loopback(asked)) {
+	if (ofi_addr_is_loopback(sa(asked))) {
 		*dest = local->addr;
 		ofi_addr_set_port((struct sockaddr *)dest, ofi_addr_port(sa(asked)));
 		return 0;
