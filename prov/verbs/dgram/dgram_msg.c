@@ -335,14 +335,6 @@ static ssize_t dgram_injectdata_nolock(struct fid_ep *fid, const void *buf, size
 	return dgram_injectdata_on(fid, buf, len, data, addr, false);
 }
 
-static ssize_t dgram_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
-			   fi_addr_t dest, void *context)
-{
-	struct fi_msg msg = vrb_msg_of_iov(iov, desc, count, dest, context);
-
-	return fid->msg->sendmsg(fid, &msg, vrb_ep(fid)->tx_op_flags);
-}
-
 /*
  * Sets the destination of the next receive's header; the queue has been entered. Returns the number
  * of segments before the message's.
@@ -480,7 +472,7 @@ static ssize_t dgram_recvv(struct fid_ep *fid, const struct iovec *iov, void **d
 	{                                                                                  \
 		.size = sizeof(struct fi_ops_msg), OFI_MSG_DEFAULTS, .recv = recv_,        \
 		.recvv = dgram_recvv, .recvmsg = dgram_recvmsg, .send = dgram_send##lock_, \
-		.sendv = dgram_sendv, .sendmsg = dgram_sendmsg##lock_,                     \
+		.sendv = vrb_sendv, .sendmsg = dgram_sendmsg##lock_,                       \
 		.inject = dgram_inject##lock_, .senddata = dgram_senddata##lock_,          \
 		.injectdata = dgram_injectdata##lock_,                                     \
 	}

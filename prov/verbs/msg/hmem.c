@@ -207,14 +207,6 @@ ssize_t vrb_hmem_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t 
 				      });
 }
 
-ssize_t vrb_hmem_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
-		       fi_addr_t dest, void *context)
-{
-	struct fi_msg msg = vrb_msg_of_iov(iov, desc, count, dest, context);
-
-	return vrb_hmem_sendmsg(ep, &msg, vrb_ep(ep)->tx_op_flags);
-}
-
 ssize_t vrb_hmem_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest)
 {
 	(void)dest;

@@ -32,8 +32,6 @@ ssize_t vrb_hmem_send(struct fid_ep *ep, const void *buf, size_t len, void *desc
 		      void *context);
 ssize_t vrb_hmem_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc, uint64_t data,
 			  fi_addr_t dest, void *context);
-ssize_t vrb_hmem_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
-		       fi_addr_t dest, void *context);
 ssize_t vrb_hmem_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags);
 ssize_t vrb_hmem_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest);
 ssize_t vrb_hmem_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,

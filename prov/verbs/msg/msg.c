@@ -264,14 +264,6 @@ static ssize_t msg_sendmsg_nolock(struct fid_ep *ep, const struct fi_msg *msg, u
 	return flags & FI_MORE ? send_more(ep, msg, flags) : send_now_nolock(ep, msg, flags);
 }
 
-static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
-			 fi_addr_t dest, void *context)
-{
-	struct fi_msg msg = vrb_msg_of_iov(iov, desc, count, dest, context);
-
-	return fid->msg->sendmsg(fid, &msg, vrb_ep(fid)->tx_op_flags);
-}
-
 /*
  * Slow path: a receive with a zero-length, very long or NULL buffer. A NULL buffer takes only
  * messages of length 0; the device rejects others.
@@ -385,7 +377,7 @@ static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **des
 	{                                                                                       \
 		.size = sizeof(struct fi_ops_msg), OFI_MSG_DEFAULTS, .recv = (recv_),           \
 		.recvv = (recvv_), .recvmsg = (recvmsg_), .send = msg_send##lock_,              \
-		.sendv = msg_sendv, .sendmsg = msg_sendmsg##lock_, .inject = msg_inject##lock_, \
+		.sendv = vrb_sendv, .sendmsg = msg_sendmsg##lock_, .inject = msg_inject##lock_, \
 		.senddata = msg_senddata##lock_, .injectdata = msg_injectdata##lock_,           \
 	}
 
@@ -405,12 +397,12 @@ static ssize_t hmem_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, 
 	return msg_recv_on(fid, buf, len, desc, src, context, vrb_ep(fid)->lock_posts);
 }
 
-#define HMEM_MESSAGES(recv_, recvv_, recvmsg_)                                                   \
-	{                                                                                        \
-		.size = sizeof(struct fi_ops_msg), OFI_MSG_DEFAULTS, .recv = (recv_),            \
-		.recvv = (recvv_), .recvmsg = (recvmsg_), .send = vrb_hmem_send,                 \
-		.sendv = vrb_hmem_sendv, .sendmsg = vrb_hmem_sendmsg, .inject = vrb_hmem_inject, \
-		.senddata = vrb_hmem_senddata, .injectdata = vrb_hmem_injectdata,                \
+#define HMEM_MESSAGES(recv_, recvv_, recvmsg_)                                              \
+	{                                                                                   \
+		.size = sizeof(struct fi_ops_msg), OFI_MSG_DEFAULTS, .recv = (recv_),       \
+		.recvv = (recvv_), .recvmsg = (recvmsg_), .send = vrb_hmem_send,            \
+		.sendv = vrb_sendv, .sendmsg = vrb_hmem_sendmsg, .inject = vrb_hmem_inject, \
+		.senddata = vrb_hmem_senddata, .injectdata = vrb_hmem_injectdata,           \
 	}
 
 const struct fi_ops_msg vrb_msg_hmem_ops = HMEM_MESSAGES(hmem_recv, msg_recvv, msg_recvmsg);

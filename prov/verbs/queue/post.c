@@ -289,6 +289,14 @@ ssize_t vrb_rq_post_slow(struct vrb_wq *rq, struct ibv_recv_wr *wr, void *contex
 	return ret;
 }
 
+ssize_t vrb_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+		  fi_addr_t dest, void *context)
+{
+	struct fi_msg msg = vrb_msg_of_iov(iov, desc, count, dest, context);
+
+	return fid->msg->sendmsg(fid, &msg, vrb_ep(fid)->tx_op_flags);
+}
+
 ssize_t vrb_wq_wake(struct vrb_wq *wq, ssize_t ret)
 {
 	ofi_unlock_slow(&wq->lock);

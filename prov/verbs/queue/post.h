@@ -116,6 +116,10 @@ OFI_INLINE struct fi_msg vrb_msg_of_iov(const struct iovec *iov, void **desc, si
 	};
 }
 
+/* The fi_sendv of all endpoints: calls fi_sendmsg with the default flags. */
+ssize_t vrb_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+		  fi_addr_t dest, void *context);
+
 OFI_INLINE void vrb_sge_set(struct ibv_sge *sge, const void *buf, size_t len, void *desc)
 {
 	sge->addr = (uintptr_t)buf;
