@@ -150,13 +150,10 @@ struct fi_info *vrb_info_rdm(const struct vrb_device *dev, const struct vrb_port
 	info->ep_attr->max_msg_size = SIZE_MAX;
 	info->ep_attr->max_order_war_size = info->ep_attr->max_order_waw_size;
 	info->ep_attr->mem_tag_format = 0xaaaaaaaaaaaaaaaaULL;
-	info->domain_attr->av_type = FI_AV_UNSPEC;
 	info->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	info->domain_attr->mr_mode &= ~FI_MR_LOCAL;
 	info->domain_attr->cq_data_size = sizeof(uint64_t);
-	info->domain_attr->tx_ctx_cnt = info->domain_attr->rx_ctx_cnt = info->domain_attr->ep_cnt;
 	info->domain_attr->max_ep_tx_ctx = info->domain_attr->max_ep_rx_ctx = OFI_RDM_SEP_MAX;
-	info->domain_attr->max_ep_stx_ctx = info->domain_attr->ep_cnt;
 	info->domain_attr->max_ep_srx_ctx = info->domain_attr->ep_cnt;
 	return info;
 }
