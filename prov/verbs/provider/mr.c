@@ -209,22 +209,17 @@ static int remote_access(uint64_t access)
  */
 static int ibv_access(const struct vrb_domain *domain, uint64_t access)
 {
+	int flags = remote_access(access);
 	uint32_t needed;
-	int flags = 0;
 
 	if (access & (FI_RECV | FI_READ | FI_REMOTE_WRITE))
 		flags |= IBV_ACCESS_LOCAL_WRITE;
 	if (domain->unordered)
-		return vrb_domain_unordered_access(domain, flags | remote_access(access));
+		return vrb_domain_unordered_access(domain, flags);
 	if ((access & FI_READ) && domain->ctx->device->transport_type == IBV_TRANSPORT_IWARP)
 		flags |= IBV_ACCESS_REMOTE_WRITE;
-	if (access & FI_REMOTE_READ)
-		flags |= IBV_ACCESS_REMOTE_READ;
-	if (access & FI_REMOTE_WRITE) {
-		flags |= IBV_ACCESS_REMOTE_WRITE;
-		if (domain->attr.atomic_cap != IBV_ATOMIC_NONE)
-			flags |= IBV_ACCESS_REMOTE_ATOMIC;
-	}
+	if ((access & FI_REMOTE_WRITE) && domain->attr.atomic_cap != IBV_ATOMIC_NONE)
+		flags |= IBV_ACCESS_REMOTE_ATOMIC;
 	needed = odp_needed(domain, access, flags);
 	if (domain->odp && (domain->odp & needed) == needed)
 		flags |= IBV_ACCESS_ON_DEMAND;
