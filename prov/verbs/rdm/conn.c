@@ -112,10 +112,7 @@ static void install_conn(struct ofi_rdm_peer *peer)
 	ofi_rdm_up(peer, credits, conn->eager, vrb_rc_peer(peer)->policy.state > OFI_RDM_CONN_UP);
 	while ((rx = STAILQ_FIRST(&conn->early))) {
 		STAILQ_REMOVE_HEAD(&conn->early, early);
-		if (conn->live)
-			vrb_rdm_take_packet(conn, rx, rx->len);
-		else
-			vrb_rdm_rx_put(rx->ring, rx);
+		vrb_rdm_take_packet(conn, rx, rx->len);
 	}
 }
 
