@@ -14,6 +14,8 @@
 #include "fabric.h"
 #include "mr_table.h"
 
+#define VRB_VENDOR_SOFT_ROCE 0xffffff /* the OUI that soft-RoCE reports */
+
 struct ofi_cntr;
 struct ofi_rdm_domain_progress;
 struct vrb_ep;

@@ -15,10 +15,9 @@
 #include "prov/rdm/stats.h"
 #include "prov/verbs/provider/prov.h"
 
-#define RDMA_AT_ONCE	    4
-#define VENDOR_OF_SOFT_ROCE 0xffffff /* the OUI that soft-RoCE reports */
-#define SOFT_READ	    (128u << 10)
-#define SOFT_READS	    2
+#define RDMA_AT_ONCE 4
+#define SOFT_READ    (128u << 10)
+#define SOFT_READS   2
 
 static uint64_t slot_kind(enum vrb_rdm_kind kind)
 {
@@ -408,7 +407,7 @@ static const struct ofi_rdm_xport_ops rc_ops = {
  */
 static void limit_reads(const struct vrb_domain *domain, struct ofi_rdm_xport_props *props)
 {
-	if (domain->attr.vendor_id != VENDOR_OF_SOFT_ROCE)
+	if (domain->attr.vendor_id != VRB_VENDOR_SOFT_ROCE)
 		return;
 	props->max_read = SOFT_READ;
 	props->reads = SOFT_READS;

@@ -9,8 +9,6 @@
 #include "prov/verbs/provider/domain.h"
 #include "prov/verbs/provider/prov.h"
 
-#define SOFT_ROCE 0xffffff /* vendor ID of soft-RoCE */
-
 /*
  * Soft-RoCE (Linux 6.1) checks an access through a window against the bounds of the underlying
  * region. When it retransmits what was lost or found no receive, it executes the bind or
@@ -22,7 +20,7 @@ void vrb_rdm_windows_open(struct vrb_domain *domain)
 	int use = vrb_params.rdm_use_windows;
 
 	domain->windows = use && !domain->ud && domain->attr.device_cap_flags & type_2 &&
-			  (use > 0 || domain->attr.vendor_id != SOFT_ROCE);
+			  (use > 0 || domain->attr.vendor_id != VRB_VENDOR_SOFT_ROCE);
 }
 
 void vrb_rdm_windows_fail(struct vrb_domain *domain, const char *what, const char *why)
