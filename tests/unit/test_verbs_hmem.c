@@ -67,6 +67,20 @@ static void test_send(void **state)
 	assert_int_equal(hmem_rig_asks, 0);
 }
 
+/* An application that sets the limit to 0 still sends one buffer. */
+static void test_no_iov_limit(void **state)
+{
+	struct rig *rig = *state;
+	void *desc = hmem_rig_desc();
+
+	rig->info->tx_attr->iov_limit = 0;
+	hmem_rig_connect(rig);
+	assert_int_equal(fi_send(rig->ep, hmem_rig_memory, 8, desc, 0, rig), 0);
+	check_direct(rig, IBV_WR_SEND, 8);
+	assert_int_equal(fi_write(rig->ep, hmem_rig_memory, 8, desc, 0, ADDR, KEY, rig), 0);
+	check_direct(rig, IBV_WR_RDMA_WRITE, 8);
+}
+
 /* Nobody is asked whose memory it is. */
 static void test_host(void **state)
 {
@@ -215,7 +229,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_send),	    RIG_TEST(test_host),      RIG_TEST(test_inject),
 		RIG_TEST(test_copy_fails),  RIG_TEST(test_forbidden), RIG_TEST(test_write),
-		RIG_TEST(test_write_wrong), RIG_TEST(test_recv),
+		RIG_TEST(test_write_wrong), RIG_TEST(test_recv),      RIG_TEST(test_no_iov_limit),
 	};
 
 	return RIG_RUN("verbs_hmem", tests);

@@ -37,10 +37,8 @@ static struct vrb_batch *batch_new(size_t iov_limit, size_t inline_size)
  */
 static bool batch_open(struct vrb_ep *ep)
 {
-	size_t limit = ep->info->tx_attr->iov_limit;
-
 	if (!ep->batch)
-		ep->batch = batch_new(limit ? limit : 1, ep->inject_size);
+		ep->batch = batch_new(ep->info->tx_attr->iov_limit, ep->inject_size);
 	return ep->batch;
 }
 
