@@ -234,11 +234,6 @@ static ssize_t atomic_compare(struct fid_ep *fid, const void *buf, size_t count,
 			  &mode, false);
 }
 
-static void *first_desc(void **desc)
-{
-	return desc ? desc[0] : NULL;
-}
-
 static ssize_t msg_prepare(struct vrb_ep *ep, const struct fi_msg_atomic *msg, uint64_t flags,
 			   struct target *to, struct vrb_tx_mode *mode)
 {
@@ -260,8 +255,9 @@ static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *m
 					  &(struct ofi_atomic_args){ .msg = *msg }, flags);
 	if (ret)
 		return ret;
-	return do_write(ep, vrb_ioc_addr(msg->msg_iov, msg->iov_count), 1, first_desc(msg->desc),
-			&to, msg->op, msg->context, &mode, flags & FI_MORE);
+	return do_write(ep, vrb_ioc_addr(msg->msg_iov, msg->iov_count), 1,
+			vrb_first_desc(msg->desc), &to, msg->op, msg->context, &mode,
+			flags & FI_MORE);
 }
 
 static ssize_t atomic_fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
@@ -283,8 +279,8 @@ static ssize_t atomic_fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *m
 	if (ret)
 		return ret;
 	return do_fetch(ep, vrb_ioc_addr(msg->msg_iov, msg->iov_count), 1,
-			vrb_ioc_addr(resultv, result_count), first_desc(result_desc), &to, msg->op,
-			msg->context, &mode, flags & FI_MORE);
+			vrb_ioc_addr(resultv, result_count), vrb_first_desc(result_desc), &to,
+			msg->op, msg->context, &mode, flags & FI_MORE);
 }
 
 static ssize_t atomic_comparemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
@@ -311,7 +307,7 @@ static ssize_t atomic_comparemsg(struct fid_ep *fid, const struct fi_msg_atomic 
 		return ret;
 	return do_compare(ep, vrb_ioc_addr(msg->msg_iov, msg->iov_count), 1,
 			  vrb_ioc_addr(comparev, compare_count),
-			  vrb_ioc_addr(resultv, result_count), first_desc(result_desc), &to,
+			  vrb_ioc_addr(resultv, result_count), vrb_first_desc(result_desc), &to,
 			  msg->op, msg->context, &mode, flags & FI_MORE);
 }
 
@@ -319,7 +315,7 @@ static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void 
 			     size_t count, fi_addr_t dest, uint64_t addr, uint64_t key,
 			     enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	return atomic_write(fid, vrb_ioc_addr(iov, count), 1, first_desc(desc), dest, addr, key,
+	return atomic_write(fid, vrb_ioc_addr(iov, count), 1, vrb_first_desc(desc), dest, addr, key,
 			    datatype, op, context);
 }
 
@@ -328,9 +324,9 @@ static ssize_t atomic_fetchv(struct fid_ep *fid, const struct fi_ioc *iov, void 
 			     size_t result_count, fi_addr_t dest, uint64_t addr, uint64_t key,
 			     enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	return atomic_fetch_any(fid, vrb_ioc_addr(iov, count), 1, first_desc(desc),
-				vrb_ioc_addr(resultv, result_count), first_desc(result_desc), dest,
-				addr, key, datatype, op, context);
+	return atomic_fetch_any(fid, vrb_ioc_addr(iov, count), 1, vrb_first_desc(desc),
+				vrb_ioc_addr(resultv, result_count), vrb_first_desc(result_desc),
+				dest, addr, key, datatype, op, context);
 }
 
 static ssize_t atomic_comparev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
@@ -339,10 +335,10 @@ static ssize_t atomic_comparev(struct fid_ep *fid, const struct fi_ioc *iov, voi
 			       size_t result_count, fi_addr_t dest, uint64_t addr, uint64_t key,
 			       enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	return atomic_compare(fid, vrb_ioc_addr(iov, count), 1, first_desc(desc),
-			      vrb_ioc_addr(comparev, compare_count), first_desc(compare_desc),
-			      vrb_ioc_addr(resultv, result_count), first_desc(result_desc), dest,
-			      addr, key, datatype, op, context);
+	return atomic_compare(fid, vrb_ioc_addr(iov, count), 1, vrb_first_desc(desc),
+			      vrb_ioc_addr(comparev, compare_count), vrb_first_desc(compare_desc),
+			      vrb_ioc_addr(resultv, result_count), vrb_first_desc(result_desc),
+			      dest, addr, key, datatype, op, context);
 }
 
 static int atomic_valid(bool known, enum fi_datatype datatype, size_t *count)

@@ -9,6 +9,7 @@
 #include "hmem.h"
 #include "ops.h"
 #include "prov/base/ops.h"
+#include "work.h"
 
 /* An operand, and the word that it is copied to. */
 struct operand {
@@ -43,7 +44,7 @@ static ssize_t ioc_load(struct fid_ep *ep, const struct fi_ioc *iov, void **desc
 	*to = (struct fi_ioc){ NULL, 0 };
 	if (!iov || count != 1)
 		return 0;
-	ret = operand_load(ep, iov->addr, desc ? desc[0] : NULL, iov->count, operand);
+	ret = operand_load(ep, iov->addr, vrb_first_desc(desc), iov->count, operand);
 	*to = (struct fi_ioc){ (void *)(uintptr_t)operand->at, iov->count };
 	return ret;
 }
@@ -74,13 +75,8 @@ static ssize_t hmem_writev(struct fid_ep *ep, const struct fi_ioc *iov, void **d
 			   fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype datatype,
 			   enum fi_op op, void *context)
 {
-	struct operand operand;
-	struct fi_ioc from;
-	ssize_t ret = ioc_load(ep, iov, desc, count, &from, &operand);
-
-	return ret ? ret
-		   : vrb_atomic_ops.writev(ep, &from, desc, count, dest, addr, key, datatype, op,
-					   context);
+	return hmem_write(ep, vrb_ioc_addr(iov, count), 1, vrb_first_desc(desc), dest, addr, key,
+			  datatype, op, context);
 }
 
 static ssize_t hmem_fetch(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -100,14 +96,9 @@ static ssize_t hmem_fetchv(struct fid_ep *ep, const struct fi_ioc *iov, void **d
 			   fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype datatype,
 			   enum fi_op op, void *context)
 {
-	struct operand operand;
-	struct fi_ioc from;
-	ssize_t ret = ioc_load(ep, iov, desc, count, &from, &operand);
-
-	return ret ? ret
-		   : vrb_atomic_ops.readwritev(ep, &from, desc, count, resultv, result_desc,
-					       result_count, dest, addr, key, datatype, op,
-					       context);
+	return hmem_fetch(ep, vrb_ioc_addr(iov, count), 1, vrb_first_desc(desc),
+			  vrb_ioc_addr(resultv, result_count), vrb_first_desc(result_desc), dest,
+			  addr, key, datatype, op, context);
 }
 
 static ssize_t hmem_compare(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -132,16 +123,10 @@ static ssize_t hmem_comparev(struct fid_ep *ep, const struct fi_ioc *iov, void *
 			     size_t result_count, fi_addr_t dest, uint64_t addr, uint64_t key,
 			     enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	struct operand operand, other;
-	struct fi_ioc from, with;
-	ssize_t ret = ioc_load(ep, iov, desc, count, &from, &operand);
-
-	if (!ret)
-		ret = ioc_load(ep, comparev, compare_desc, compare_count, &with, &other);
-	return ret ? ret
-		   : vrb_atomic_ops.compwritev(ep, &from, desc, count, &with, compare_desc,
-					       compare_count, resultv, result_desc, result_count,
-					       dest, addr, key, datatype, op, context);
+	return hmem_compare(ep, vrb_ioc_addr(iov, count), 1, vrb_first_desc(desc),
+			    vrb_ioc_addr(comparev, compare_count), vrb_first_desc(compare_desc),
+			    vrb_ioc_addr(resultv, result_count), vrb_first_desc(result_desc), dest,
+			    addr, key, datatype, op, context);
 }
 
 /*

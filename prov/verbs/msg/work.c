@@ -178,13 +178,13 @@ static void set_atomic_sge(const struct vrb_ep *ep, const struct ofi_call *call,
 	req->wr.num_sge = 1;
 	if (call->type != FI_OP_ATOMIC)
 		vrb_sge_set(req->sge, operands->result, VRB_ATOMIC_SIZE,
-			    args->result_desc ? args->result_desc[0] : NULL);
+			    vrb_first_desc(args->result_desc));
 	else if (args->msg.op == FI_SUM)
 		vrb_sge_set(req->sge, domain->scratch, VRB_ATOMIC_SIZE,
 			    (void *)(uintptr_t)domain->scratch_mr->lkey);
 	else
 		vrb_sge_set(req->sge, operands->buf, VRB_ATOMIC_SIZE,
-			    args->msg.desc ? args->msg.desc[0] : NULL);
+			    vrb_first_desc(args->msg.desc));
 }
 
 /* Fills the fields of the operation: an atomic of the device, or RDMA of one word. */

@@ -38,4 +38,9 @@ static inline void *vrb_ioc_addr(const struct fi_ioc *iov, size_t count)
 	return iov && count == 1 && iov[0].count == 1 ? iov[0].addr : NULL;
 }
 
+static inline void *vrb_first_desc(void *const *desc)
+{
+	return desc ? desc[0] : NULL;
+}
+
 #endif
