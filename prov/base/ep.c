@@ -25,24 +25,30 @@ static int find_option(const struct fi_provider *prov, const char *call, struct 
 	return ret;
 }
 
-int ofi_ep_getopt(const struct fi_provider *prov, struct fid *ep, ofi_ep_option *option, int level,
-		  int name, void *value, size_t *len)
+int ofi_ep_give_option(const struct fi_provider *prov, int name, const void *option, size_t size,
+		       void *value, size_t *len)
 {
-	size_t found, room;
-	int ret = find_option(prov, "fi_getopt", ep, option, level, name, &found);
+	size_t room;
 
-	if (ret)
-		return ret;
 	if (!value || !len)
 		return ofi_refuse_null(prov, FI_LOG_EP_CTRL, "fi_getopt", "optval or optlen");
 	room = *len;
-	*len = sizeof(found);
-	if (room < sizeof(found))
+	*len = size;
+	if (room < size)
 		return ofi_decline(prov, FI_LOG_EP_CTRL, -FI_ETOOSMALL,
 				   "fi_getopt: optlen %zu; option %d takes %zu bytes\n", room, name,
-				   sizeof(found));
-	memcpy(value, &found, sizeof(found));
+				   size);
+	memcpy(value, option, size);
 	return 0;
+}
+
+int ofi_ep_getopt(const struct fi_provider *prov, struct fid *ep, ofi_ep_option *option, int level,
+		  int name, void *value, size_t *len)
+{
+	size_t found;
+	int ret = find_option(prov, "fi_getopt", ep, option, level, name, &found);
+
+	return ret ? ret : ofi_ep_give_option(prov, name, &found, sizeof(found), value, len);
 }
 
 int ofi_ep_setopt(const struct fi_provider *prov, struct fid *ep, ofi_ep_option *option, int level,

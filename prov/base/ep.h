@@ -13,6 +13,12 @@
 /* Reads an option, which is a size_t. Returns 0 or -FI_ENOPROTOOPT. */
 typedef int ofi_ep_option(struct fid *ep, int name, size_t *value);
 
+/*
+ * Copies the value of an option to the caller of fi_getopt. Returns 0; or logs and returns
+ * -FI_EINVAL, or -FI_ETOOSMALL with the size in *len.
+ */
+int ofi_ep_give_option(const struct fi_provider *prov, int name, const void *option, size_t size,
+		       void *value, size_t *len);
 /* Implements fi_getopt. */
 int ofi_ep_getopt(const struct fi_provider *prov, struct fid *ep, ofi_ep_option *option, int level,
 		  int name, void *value, size_t *len);

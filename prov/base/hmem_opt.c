@@ -2,6 +2,7 @@
 /* Options of endpoints with FI_HMEM: FI_OPT_FI_HMEM_P2P and FI_OPT_CUDA_API_PERMITTED. */
 #include <string.h>
 #include <rdma/fi_endpoint.h>
+#include "ep.h"
 #include "hmem.h"
 #include "refuse.h"
 
@@ -16,19 +17,10 @@ int ofi_hmem_getopt(const struct fi_provider *prov, const struct ofi_hmem_option
 {
 	const int p2p = options->p2p;
 	const bool permitted = !options->no_calls;
-	bool is_p2p = name == FI_OPT_FI_HMEM_P2P;
-	size_t size = is_p2p ? sizeof(p2p) : sizeof(permitted), room;
 
-	if (!value || !len)
-		return ofi_refuse_null(prov, FI_LOG_EP_CTRL, "fi_getopt", "optval or optlen");
-	room = *len;
-	*len = size;
-	if (room < size)
-		return ofi_decline(prov, FI_LOG_EP_CTRL, -FI_ETOOSMALL,
-				   "fi_getopt: optlen %zu; option %d takes %zu bytes\n", room, name,
-				   size);
-	memcpy(value, is_p2p ? (const void *)&p2p : (const void *)&permitted, size);
-	return 0;
+	if (name == FI_OPT_FI_HMEM_P2P)
+		return ofi_ep_give_option(prov, name, &p2p, sizeof(p2p), value, len);
+	return ofi_ep_give_option(prov, name, &permitted, sizeof(permitted), value, len);
 }
 
 static int set_p2p(const struct fi_provider *prov, const struct fi_info *info,
