@@ -79,15 +79,6 @@ static void keep_rma(struct ofi_work *work, struct fi_msg_rma *msg)
 	msg->rma_iov = KEEP(work, msg->rma_iov, msg->rma_iov_count);
 }
 
-/*
- * Returns true if the operation only reads: it has no operands, and its operand arguments are
- * ignored.
- */
-static bool is_read(const struct ofi_call *call)
-{
-	return call->type == FI_OP_FETCH_ATOMIC && call->atomic.msg.op == FI_ATOMIC_READ;
-}
-
 static bool is_recv(const struct ofi_call *call)
 {
 	return call->type == FI_OP_RECV || call->type == FI_OP_TRECV;
@@ -272,7 +263,7 @@ static ssize_t work_new(const struct ofi_work_ops *ops, const struct ofi_work_ep
 	struct ofi_work *work;
 	size_t most = 1;
 
-	if (is_read(&kept)) {
+	if (ofi_atomic_only_reads(kept.type, &kept.atomic)) {
 		kept.atomic.msg.msg_iov = NULL;
 		kept.atomic.msg.desc = NULL;
 		kept.atomic.msg.iov_count = 0;

@@ -23,6 +23,15 @@ struct ofi_atomic_args {
 	void **result_desc;
 };
 
+/*
+ * Returns true if an atomic operation only reads: it has no operands, and its operand arguments are
+ * ignored.
+ */
+static inline bool ofi_atomic_only_reads(enum fi_op_type type, const struct ofi_atomic_args *args)
+{
+	return type == FI_OP_FETCH_ATOMIC && args->msg.op == FI_ATOMIC_READ;
+}
+
 /* A posting call. */
 struct ofi_call {
 	enum fi_op_type type;

@@ -21,11 +21,6 @@
 	(FI_INJECT | FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | \
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 
-static bool is_read(enum fi_op_type type, const struct ofi_atomic_args *a)
-{
-	return type == FI_OP_FETCH_ATOMIC && a->msg.op == FI_ATOMIC_READ;
-}
-
 size_t ofi_rdm_atomic_count(size_t payload, enum fi_datatype datatype, enum fi_op op)
 {
 	size_t size = ofi_datatype_size(datatype);
@@ -82,7 +77,7 @@ static int atomic_check(const struct ofi_rdm_ep *ep, enum fi_op_type type,
 	ret = target_elements(a, max, n);
 	if (ret)
 		return ret;
-	if (!is_read(type, a) && !have_elements(a->msg.msg_iov, a->msg.iov_count, *n))
+	if (!ofi_atomic_only_reads(type, a) && !have_elements(a->msg.msg_iov, a->msg.iov_count, *n))
 		return -FI_EINVAL;
 	if (type == FI_OP_COMPARE_ATOMIC && !have_elements(a->compare, a->compare_count, *n))
 		return -FI_EINVAL;
@@ -130,7 +125,7 @@ static int copy_operands(struct ofi_rdm_op *op, enum fi_op_type type,
 	bool device = op->peer->ep->hmem;
 	int ret;
 
-	if (is_read(type, a))
+	if (ofi_atomic_only_reads(type, a))
 		return 0;
 	op->operands_len = type == FI_OP_COMPARE_ATOMIC ? 2 * len : len;
 	if (ofi_unlikely((op->fenced.fence || op->peer->marker) && !(flags & FI_INJECT)))
@@ -153,7 +148,8 @@ static enum ofi_rdm_wire_atomic_kind wire_kind(enum fi_op_type type,
 		return OFI_RDM_WIRE_ATOMIC_WRITE;
 	if (type == FI_OP_COMPARE_ATOMIC)
 		return OFI_RDM_WIRE_ATOMIC_COMPARE;
-	return is_read(type, a) ? OFI_RDM_WIRE_ATOMIC_READ : OFI_RDM_WIRE_ATOMIC_FETCH;
+	return ofi_atomic_only_reads(type, a) ? OFI_RDM_WIRE_ATOMIC_READ
+					      : OFI_RDM_WIRE_ATOMIC_FETCH;
 }
 
 /* Starts an atomic operation. The caller holds the lock. */

@@ -23,11 +23,6 @@ struct rdm_work {
 	struct ofi_rdm_done *done; /* for deferred work, until the operation owns it */
 };
 
-static bool is_recv(const struct ofi_work *work)
-{
-	return work->call.type == FI_OP_RECV || work->call.type == FI_OP_TRECV;
-}
-
 static void done_free(struct ofi_rdm_done *done)
 {
 	if (done && done->cntr)
@@ -135,6 +130,7 @@ static uint64_t class_of(const struct ofi_work *work)
 static void work_fail(struct ofi_work *work, int err)
 {
 	struct ofi_rdm_ep *ep = work->on.ep;
+	bool is_recv = work->trigger.part == OFI_TRIGGER_RECEIVES;
 	struct ofi_cq_item item = {
 		.context = *ofi_call_context(&work->call),
 		.flags = class_of(work),
@@ -143,10 +139,10 @@ static void work_fail(struct ofi_work *work, int err)
 	};
 
 	if (work->deferred) {
-		ofi_rdm_work_done(ep, is_recv(work) ? ep->rx_cq : ep->tx_cq, &item);
+		ofi_rdm_work_done(ep, is_recv ? ep->rx_cq : ep->tx_cq, &item);
 		return;
 	}
-	if (!is_recv(work)) {
+	if (!is_recv) {
 		ofi_rdm_complete_tx(ep, item.context, item.flags, err, 0);
 		return;
 	}
