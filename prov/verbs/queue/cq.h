@@ -249,9 +249,6 @@ extern const struct ofi_cq_ops vrb_cq_base_ops;
 bool vrb_cq_take_error(struct ofi_cq *cq, struct fi_cq_err_entry *entry);
 /* Opens the device's part of the wait object. Returns 0, or logs and returns -FI_E*. */
 int vrb_cq_wait_open(struct vrb_cq *cq, const struct fi_cq_attr *attr);
-/* Takes the events of a channel that serves one CQ. Returns their number. */
-unsigned int vrb_cq_take_events(struct ibv_comp_channel *channel, struct ibv_cq *cq,
-				unsigned int *unacked);
 
 static inline void vrb_cq_lock(struct vrb_cq *cq)
 {

@@ -39,29 +39,23 @@ int vrb_cq_wait_open(struct vrb_cq *cq, const struct fi_cq_attr *attr)
 }
 
 /* Events are acknowledged in batches, because each acknowledgment takes a mutex. */
-unsigned int vrb_cq_take_events(struct ibv_comp_channel *channel, struct ibv_cq *cq,
-				unsigned int *unacked)
-{
-	unsigned int before = *unacked, taken;
-	struct ibv_cq *of;
-	void *context;
-
-	while (!ibv_get_cq_event(channel, &of, &context))
-		++*unacked;
-	taken = *unacked - before;
-	if (*unacked >= ACK_BATCH) {
-		ibv_ack_cq_events(cq, *unacked);
-		*unacked = 0;
-	}
-	return taken;
-}
-
 static bool drain_channel(struct vrb_cq *cq)
 {
-	unsigned int taken = vrb_cq_take_events(cq->channel, cq->ibv, &cq->unacked);
+	unsigned int before = cq->unacked;
+	struct ibv_cq *ibv;
+	void *context;
+	bool some;
 
-	ofi_stats_add(cq->stats, OFI_STATS_EVENTS, taken);
-	return taken;
+	while (!ibv_get_cq_event(cq->channel, &ibv, &context)) {
+		cq->unacked++;
+		ofi_stats_add(cq->stats, OFI_STATS_EVENTS, 1);
+	}
+	some = cq->unacked != before;
+	if (cq->unacked >= ACK_BATCH) {
+		ibv_ack_cq_events(cq->ibv, cq->unacked);
+		cq->unacked = 0;
+	}
+	return some;
 }
 
 /* Returns true if there is a completion to read, which is then kept for the next read. */

@@ -18,7 +18,8 @@
 #include "prov/rdm/direct.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
-#include "prov/verbs/queue/cq.h"
+
+#define ACK_BATCH 64
 
 static void slot_done(struct ofi_rdm_ep *ep, struct vrb_rc_conn *conn,
 		      const struct vrb_rdm_slot *slot, int err, int status)
@@ -207,6 +208,24 @@ void vrb_rdm_progress(struct ofi_rdm_proto *proto)
 	ofi_rdm_unlock(ep);
 }
 
+/* Returns true if there was an event. */
+static bool drain_channel(struct ofi_rdm_ep *ep)
+{
+	unsigned int before = vrb_rc(ep)->unacked;
+	struct ibv_cq *cq;
+	void *context;
+	bool some;
+
+	while (!ibv_get_cq_event(vrb_rc(ep)->channel, &cq, &context))
+		vrb_rc(ep)->unacked++;
+	some = vrb_rc(ep)->unacked != before;
+	if (vrb_rc(ep)->unacked >= ACK_BATCH) {
+		ibv_ack_cq_events(vrb_rc(ep)->cq, vrb_rc(ep)->unacked);
+		vrb_rc(ep)->unacked = 0;
+	}
+	return some;
+}
+
 /*
  * Not every Elastic Fabric Adapter has events, and not every driver of one. Without events, whoever
  * would sleep polls.
@@ -265,10 +284,9 @@ static void progress_settle(struct ofi_rdm_ep *ep)
  */
 static int progress_arm(struct ofi_rdm_ep *ep)
 {
-	struct vrb_rc_ep *rc = vrb_rc(ep);
-	bool taken = rc->channel && vrb_cq_take_events(rc->channel, rc->cq, &rc->unacked);
+	bool taken = vrb_rc(ep)->channel && drain_channel(ep);
 
-	if (!poll_ep(ep) && rc->channel && !request_event(ep) && !poll_ep(ep))
+	if (!poll_ep(ep) && vrb_rc(ep)->channel && !request_event(ep) && !poll_ep(ep))
 		return 0;
 	if (taken)
 		progress_settle(ep);
