@@ -183,8 +183,10 @@ static bool other_threads_run(void)
 __attribute__((destructor)) static void end(void)
 {
 	ofi_hook_fini();
-	if (other_threads_run())
+	if (other_threads_run()) {
+		ofi_registry_cleanup(&registry);
 		return;
+	}
 	ofi_registry_fini(&registry);
 	free(filter);
 	filter = NULL;

@@ -39,12 +39,17 @@ static void entry_forget(struct ofi_provider *entry)
 		free(entry);
 }
 
+static void entry_cleanup(const struct ofi_provider *entry)
+{
+	if (entry->prov && entry->prov->cleanup)
+		entry->prov->cleanup();
+}
+
 static void entry_free(struct ofi_provider *entry)
 {
 	if (!entry)
 		return;
-	if (entry->prov && entry->prov->cleanup)
-		entry->prov->cleanup();
+	entry_cleanup(entry);
 	if (entry->handle)
 		dlclose(entry->handle);
 	entry_forget(entry);
@@ -148,6 +153,14 @@ int ofi_registry_add(struct ofi_registry *reg, const struct ofi_provider *offer)
 	registry_insert(reg, entry);
 	log_taken(entry);
 	return 0;
+}
+
+void ofi_registry_cleanup(const struct ofi_registry *reg)
+{
+	const struct ofi_provider *entry;
+
+	TAILQ_FOREACH_REVERSE(entry, &reg->list, ofi_provider_list, link)
+	entry_cleanup(entry);
 }
 
 void ofi_registry_fini(struct ofi_registry *reg)

@@ -33,6 +33,8 @@ void ofi_registry_init(struct ofi_registry *reg, const char *filter, bool first_
  * and closed. Returns 0, or a negative error if the provider was not added.
  */
 int ofi_registry_add(struct ofi_registry *reg, const struct ofi_provider *offer);
+/* Cleans up all providers, last first, which are not used from then on. */
+void ofi_registry_cleanup(const struct ofi_registry *reg);
 /* Cleans up and removes all providers, last first. */
 void ofi_registry_fini(struct ofi_registry *reg);
 

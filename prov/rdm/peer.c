@@ -55,7 +55,7 @@ static void peer_name(struct ofi_rdm_peer *peer, fi_addr_t fi_addr)
 		peer->source = ofi_av_reported(&peer->ep->av->base, fi_addr);
 }
 
-static struct ofi_rdm_peer *peer_find(const struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr)
+struct ofi_rdm_peer *ofi_rdm_peer_find(const struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr)
 {
 	uint32_t number = ofi_index_find(&ep->known.index, keys_of(ep), addr);
 
@@ -224,7 +224,7 @@ static struct ofi_rdm_peer *peer_new(struct ofi_rdm_ep *ep, const struct ofi_rdm
 struct ofi_rdm_peer *ofi_rdm_peer_at(struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr,
 				     uint8_t context)
 {
-	struct ofi_rdm_peer *found = peer_find(ep, addr);
+	struct ofi_rdm_peer *found = ofi_rdm_peer_find(ep, addr);
 
 	return found ? found : peer_new(ep, addr, context);
 }
@@ -309,7 +309,8 @@ fi_addr_t ofi_rdm_peer_source(struct ofi_rdm_peer *peer)
 static void forget_one(struct ofi_rdm_ep *ep, fi_addr_t fi_addr, uint64_t context,
 		       const struct ofi_rdm_addr *addr)
 {
-	struct ofi_rdm_peer *peer = peer_find(ep, addr), **slot = slot_find(ep, fi_addr, context);
+	struct ofi_rdm_peer *peer = ofi_rdm_peer_find(ep, addr),
+			    **slot = slot_find(ep, fi_addr, context);
 
 	if (slot && *slot) {
 		(*slot)->addrs--;
@@ -337,7 +338,7 @@ void ofi_rdm_peer_forget(struct ofi_rdm_ep *ep, fi_addr_t fi_addr, const struct 
 
 static void rename_peer(struct ofi_rdm_ep *ep, fi_addr_t fi_addr, const struct ofi_rdm_addr *addr)
 {
-	struct ofi_rdm_peer *peer = peer_find(ep, addr);
+	struct ofi_rdm_peer *peer = ofi_rdm_peer_find(ep, addr);
 
 	if (peer && peer->fi_addr == fi_addr)
 		peer_name(peer, fi_addr);

@@ -55,6 +55,9 @@ struct ofi_rdm_peer {
  * on failure.
  */
 struct ofi_rdm_peer *ofi_rdm_peer_meet(struct ofi_rdm_ep *ep, fi_addr_t fi_addr, int *err);
+/* Returns the peer with the address, or NULL. */
+struct ofi_rdm_peer *ofi_rdm_peer_find(const struct ofi_rdm_ep *ep,
+				       const struct ofi_rdm_addr *addr);
 /* Returns the peer with the address and creates it if needed. Returns NULL when out of memory. */
 struct ofi_rdm_peer *ofi_rdm_peer_at(struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr,
 				     uint8_t context);

@@ -13,6 +13,10 @@
 #define vrb_rdm_conn_step  fake_step
 #define vrb_rdm_conn_defer fake_defer
 #define vrb_rdm_conn_event fake_event
+#define vrb_rdm_conn_data  fake_data
+#define vrb_rdm_conn_parse fake_parse
+#define vrb_ud_conn_lost   fake_lost
+#define vrb_ud_conn_heard  fake_heard
 #define ofi_now_ms	   fake_now_ms
 #include "prov/verbs/rdm/conn_probe.c"
 
@@ -94,6 +98,38 @@ void vrb_rdm_conn_event(struct ofi_rdm_ep *ep, vrb_rdm_cm_event_fn *handle, stru
 	(void)ep;
 	(void)left;
 	assert_null(handle(owner, event));
+}
+
+/* A connection on datagrams whose peer is silent, and the answer of the peer's port. */
+static struct vrb_rc_conn silent;
+static struct ofi_rdm_cmwire answer;
+static unsigned int lost, heard;
+
+uint8_t vrb_rdm_conn_data(const struct ofi_rdm_peer *peer, enum ofi_rdm_cmwire_kind kind,
+			  uint8_t *wire)
+{
+	assert_ptr_equal(peer, silent.peer);
+	assert_int_equal(kind, OFI_RDM_CMWIRE_PROBE);
+	*wire = 0;
+	return 1;
+}
+
+enum ofi_rdm_wire_error vrb_rdm_conn_parse(const struct rdma_cm_event *event,
+					   struct ofi_rdm_cmwire *cm)
+{
+	(void)event;
+	*cm = answer;
+	return OFI_RDM_WIRE_OK;
+}
+
+void vrb_ud_conn_lost(struct vrb_rc_conn *conn)
+{
+	lost += conn == &silent;
+}
+
+void vrb_ud_conn_heard(struct vrb_rc_conn *conn)
+{
+	heard += conn == &silent;
 }
 
 /* All have the same number; the last one is on another host. */
@@ -228,6 +264,51 @@ static void hosts_do_not_answer_for_each_other(void **state)
 	assert_int_equal(answered[PEERS - 1], 0);
 }
 
+/* The port of the silent connection's peer answers the question. */
+static void port_says(enum ofi_rdm_cmwire_reason reason, uint64_t incarnation)
+{
+	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_UNREACHABLE, .status = 1 };
+	struct vrb_cm_left left = { 0 };
+	struct vrb_owner *owner;
+	static uint64_t ud;
+
+	created = lost = heard = 0;
+	silent = (struct vrb_rc_conn){ .ep = &rc.rdm,
+				       .peer = &peers[0].rdm,
+				       .ud = (struct vrb_ud_conn *)&ud,
+				       .qp_num = 7,
+				       .state = VRB_RC_CONN_UP };
+	assert_true(vrb_rc_table_reserve(&rc.by_qp));
+	vrb_rc_table_add(&rc.by_qp, &silent);
+	answer = (struct ofi_rdm_cmwire){ .kind = OFI_RDM_CMWIRE_REJECT,
+					  .reason = reason,
+					  .incarnation = incarnation };
+	vrb_rdm_conn_ask(&silent);
+	assert_int_equal(created, 2);
+	owner = ids[0]->context;
+	sent(0);
+	owner->ops->event(owner, &event, &left);
+	vrb_rdm_conn_probes_end(&peers[0].asks);
+	vrb_rc_table_remove(&rc.by_qp, &silent);
+	free(rc.by_qp.lists);
+	rc.by_qp = (struct vrb_rc_table){ 0 };
+}
+
+static void port_answers_for_the_connection(void **state)
+{
+	(void)state;
+	peers[0].policy.known = 5;
+	port_says(OFI_RDM_CMWIRE_BUSY, 5);
+	assert_int_equal(heard, 1);
+	assert_int_equal(lost, 0);
+	/* The process is another one, or has no such connection any more. */
+	port_says(OFI_RDM_CMWIRE_BUSY, 6);
+	assert_int_equal(lost, 1);
+	port_says(OFI_RDM_CMWIRE_STALE, 5);
+	assert_int_equal(lost, 1);
+	assert_int_equal(heard, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -235,6 +316,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(it_is_repeated, begin, end),
 		cmocka_unit_test_setup_teardown(each_probe_counts_for_all, begin, end),
 		cmocka_unit_test_setup_teardown(hosts_do_not_answer_for_each_other, begin, end),
+		cmocka_unit_test_setup_teardown(port_answers_for_the_connection, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

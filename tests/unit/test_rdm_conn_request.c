@@ -6,6 +6,7 @@
 #define ofi_rdm_admit_takes	 fake_admits
 #define ofi_rdm_av_knows	 fake_knows
 #define ofi_rdm_peer_at		 fake_peer_at
+#define ofi_rdm_peer_find	 fake_peer_find
 #define ofi_rdm_peer_leave	 fake_leave
 #define rdma_reject		 fake_reject
 #define vrb_async_lost		 fake_lost
@@ -25,7 +26,7 @@ static struct vrb_rc_conn next;
 static struct ibv_qp qp;
 static struct rdma_cm_id id;
 static enum ofi_rdm_cmwire_reason refused;
-static bool is_known;
+static bool is_known, is_probe;
 
 bool ofi_rdm_admit_takes(struct ofi_rdm_admit *admit, const uint8_t *ip, uint64_t now)
 {
@@ -49,6 +50,13 @@ struct ofi_rdm_peer *ofi_rdm_peer_at(struct ofi_rdm_ep *ep, const struct ofi_rdm
 	(void)addr;
 	(void)context;
 	return &peer.rdm;
+}
+
+struct ofi_rdm_peer *ofi_rdm_peer_find(const struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr)
+{
+	assert_ptr_equal(ep, &rc.rdm);
+	assert_int_equal(ofi_addr_port(&addr->sa), 5);
+	return is_known ? &peer.rdm : NULL;
 }
 
 void ofi_rdm_peer_leave(struct ofi_rdm_peer *of)
@@ -84,6 +92,8 @@ enum ofi_rdm_wire_error vrb_rdm_conn_parse(const struct rdma_cm_event *event,
 {
 	(void)event;
 	*cm = (struct ofi_rdm_cmwire){ .kind = OFI_RDM_CMWIRE_REQUEST, .port = 5 };
+	if (is_probe)
+		cm->kind = OFI_RDM_CMWIRE_PROBE;
 	cm->addr[10] = cm->addr[11] = 0xff;
 	cm->addr[12] = 10;
 	return OFI_RDM_WIRE_OK;
@@ -136,7 +146,7 @@ static int begin(void **state)
 	peer.rdm.proto.proto = &rc.rdm.proto;
 	rc.rdm.proto.budget.limit = LIMIT;
 	rc.rdm.proto.budget.most = MOST;
-	is_known = false;
+	is_known = is_probe = false;
 	return 0;
 }
 
@@ -192,12 +202,28 @@ static void a_letter_is_not_a_request_with_an_id(void **state)
 	assert_int_equal(request(), OFI_RDM_CMWIRE_CLOSING);
 }
 
+/* Whoever asks about a connection learns whether this end has one. */
+static void probes_tell_of_the_connection(void **state)
+{
+	(void)state;
+	is_probe = true;
+	assert_int_equal(request(), OFI_RDM_CMWIRE_STALE);
+	is_known = true;
+	assert_int_equal(request(), OFI_RDM_CMWIRE_STALE);
+	peer.next = &next;
+	assert_int_equal(request(), OFI_RDM_CMWIRE_BUSY);
+	peer.next = NULL;
+	peer.conn = &next;
+	assert_int_equal(request(), OFI_RDM_CMWIRE_BUSY);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(messages_that_remain_keep_strangers_out, begin),
 		cmocka_unit_test_setup(nobody_comes_back_to_leave_more, begin),
 		cmocka_unit_test_setup(a_letter_is_not_a_request_with_an_id, begin),
+		cmocka_unit_test_setup(probes_tell_of_the_connection, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,8 +45,11 @@ static void test_order(void **state)
 	assert_int_equal(fake_add(&b, 1, false), 0);
 	assert_int_equal(fake_add(&c, 0, true), 0);
 	assert_string_equal(order(), "c 1.0, b 1.0, a 1.0");
-	stop(state);
+	ofi_registry_cleanup(&fake_registry);
 	assert_int_equal(fake_cleanups, 3);
+	assert_string_equal(order(), "c 1.0, b 1.0, a 1.0");
+	stop(state);
+	assert_int_equal(fake_cleanups, 6);
 }
 
 static void test_newest_wins(void **state)

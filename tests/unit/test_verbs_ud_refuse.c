@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 
+#include "prov/verbs/cm/cm_wire.h"
 #include "ud_net.h"
 
 enum { HOSTS = 3 * VRB_UD_REFUSED_HOSTS };
@@ -206,11 +207,27 @@ static void requests_of_few_hosts_are_declined(void **state)
 	assert_int_equal(refusals(), 2);
 }
 
-static bool is_taken(uint8_t host)
+/* Returns false if the host's letter is not taken; else it is accepted, and the connection ends. */
+static bool takes_host(uint8_t host, bool accepts)
 {
-	const struct rdma_cm_event event = { .param.ud.ah_attr.grh.dgid.raw[15] = host };
+	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_CONNECT_REQUEST,
+				       .param.ud.ah_attr.grh.dgid.raw[15] = host };
+	struct ud_conn *from = ud_net_conn(1), *conn;
+	bool takes = vrb_ud_takes_host(&ud_nodes[0].rc.rdm, &event);
+	uint8_t wire[64];
 
-	return vrb_ud_takes_host(&ud_nodes[0].rc.rdm, &event);
+	event.param.ud.ah_attr.is_global = 1;
+	event.param.ud.ah_attr.port_num = ud_nodes[0].rc.ud->port.num;
+	event.param.ud.qp_num = ud_net_qpn(1);
+	event.param.ud.private_data = wire;
+	event.param.ud.private_data_len = vrb_ud_say(&from->rc, wire, vrb_cm_pack(wire, "a", 1));
+	if (takes && accepts) {
+		conn = ud_net_conn(0);
+		assert_int_equal(vrb_ud_hear(&conn->rc, &event), 0);
+		ud_net_close(conn);
+	}
+	ud_net_close(from);
+	return takes;
 }
 
 /* Nor do strangers that are accepted use up the device's address handles. */
@@ -220,12 +237,15 @@ static void strangers_are_of_few_hosts(void **state)
 
 	(void)state;
 	ud_nodes[0].domain.attr.max_ah = 9;
-	for (i = 1; i <= 4; i++)
-		assert_true(is_taken(UD_STRANGER + i));
-	assert_false(is_taken(UD_STRANGER + i));
-	assert_false(is_taken(UD_STRANGER));
-	ud_net_meet_host(0, (uint8_t[16]){ [15] = UD_STRANGER });
-	assert_true(is_taken(UD_STRANGER));
+	for (i = 1; i <= 100; i++)
+		assert_true(takes_host(UD_STRANGER + i, false));
+	for (i = 1; i <= 50; i++)
+		assert_true(takes_host(UD_STRANGER + i, true)); /* known peers */
+	ud_nodes[0].peer.policy.stranger = true;
+	for (i = 51; i <= 54; i++)
+		assert_true(takes_host(UD_STRANGER + i, true));
+	assert_false(takes_host(UD_STRANGER + i, true));
+	assert_true(takes_host(UD_STRANGER + 1, true));
 }
 
 int main(void)

@@ -123,7 +123,8 @@ static void host_answered(struct ofi_rdm_peer *peer)
 
 /*
  * Handles the answer about a connection. The host answers for itself, and for a port on which
- * nobody listens, but not for a process; a process states its incarnation.
+ * nobody listens, but not for a process; a process states its incarnation, and whether it has a
+ * connection.
  */
 static void ask_answered(struct vrb_rdm_host_probe *probe, const struct rdma_cm_event *event)
 {
@@ -134,7 +135,7 @@ static void ask_answered(struct vrb_rdm_host_probe *probe, const struct rdma_cm_
 	if (!conn || !conn->ud || conn->state >= VRB_RC_CONN_ENDED)
 		return;
 	if (probe->to_port && (vrb_rdm_conn_parse(event, &cm) || cm.kind != OFI_RDM_CMWIRE_REJECT ||
-			       cm.incarnation != known))
+			       cm.incarnation != known || cm.reason == OFI_RDM_CMWIRE_STALE))
 		vrb_ud_conn_lost(conn);
 	else
 		vrb_ud_conn_heard(conn);

@@ -169,6 +169,16 @@ static bool request_addr(const struct ofi_rdm_ep *ep, const struct ofi_rdm_addr 
 	return ofi_rdm_addr_set_qp(addr, from->qp.gid, from->qp.qpn, from->qp.key);
 }
 
+/* A peer that asks whether this end of its connection is alive must not wait for one that ended. */
+static enum ofi_rdm_cmwire_reason answer_probe(const struct ofi_rdm_ep *ep,
+					       const struct ofi_rdm_addr *addr)
+{
+	struct ofi_rdm_peer *peer = ofi_rdm_peer_find(ep, addr);
+
+	return peer && (vrb_rc_peer(peer)->conn || vrb_rc_peer(peer)->next) ? OFI_RDM_CMWIRE_BUSY
+									    : OFI_RDM_CMWIRE_STALE;
+}
+
 /* Finds the peer that requests a connection, or the reason why it is refused. */
 static enum ofi_rdm_cmwire_reason identify(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event,
 					   struct ofi_rdm_cmwire *cm, struct ofi_rdm_peer **peer,
@@ -191,7 +201,7 @@ static enum ofi_rdm_cmwire_reason identify(struct ofi_rdm_ep *ep, const struct r
 	if (!vrb_rdm_conn_is_from(cm, &from))
 		return OFI_RDM_CMWIRE_SOURCE;
 	if (cm->kind == OFI_RDM_CMWIRE_PROBE)
-		return OFI_RDM_CMWIRE_BUSY;
+		return answer_probe(ep, &addr);
 	if (ep->closing || !ep->enabled)
 		return ep->closing ? OFI_RDM_CMWIRE_CLOSING : OFI_RDM_CMWIRE_BUSY;
 	if (!vrb_rc(ep)->conns.secret != !(cm->flags & OFI_RDM_CMWIRE_SECRET) &&

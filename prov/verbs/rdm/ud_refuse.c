@@ -42,12 +42,9 @@ bool vrb_ud_takes_host(const struct ofi_rdm_ep *ep, const struct rdma_cm_event *
 {
 	struct vrb_ud *all = vrb_rc(ep)->ud;
 
-	if (!all->unordered || vrb_ud_path_to(all, event->param.ud.ah_attr.grh.dgid.raw))
-		return true;
-	if (all->stranger_hosts >= (uint32_t)vrb_rc_domain(ep)->attr.max_ah / 2)
-		return false;
-	all->stranger_hosts++;
-	return true;
+	return !all->unordered ||
+	       all->stranger_hosts < (uint32_t)vrb_rc_domain(ep)->attr.max_ah / 2 ||
+	       vrb_ud_path_to(all, event->param.ud.ah_attr.grh.dgid.raw);
 }
 
 static void send_refusal(struct vrb_ud *all, const struct ibv_wc *wc,
