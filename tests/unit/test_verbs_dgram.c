@@ -248,7 +248,7 @@ static void put_ipv4(uint8_t *grh, const char *from, uint8_t junk, bool sum)
 	ip[11] = (uint8_t)(sum ? total : 0);
 }
 
-/* Of the next read of what the device has written as its header. */
+/* Returns the source of a datagram with that header. */
 static fi_addr_t source_of(struct rig *rig, const uint8_t *header, uint32_t qpn)
 {
 	struct fake_cq *cq = fake_cq(vrb_cq(rig->cq[1])->ibv);
@@ -288,7 +288,7 @@ static void test_source(void **state)
 	close_dgram(rig);
 }
 
-/* Of the next read of what the device has written as its header. */
+/* Returns FI_MULTICAST if the completion of a datagram with that header has it. */
 static uint64_t group_flag_of(struct rig *rig, const uint8_t *header)
 {
 	struct fake_cq *cq = fake_cq(vrb_cq(rig->cq[1])->ibv);

@@ -350,6 +350,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	if (attr->qp_state == IBV_QPS_RESET)
 		must(device_of(qp)->recv_head == device_of(qp)->recv_tail);
 	ud_net_fail(qp->qp_num - ud_net_qpn(0), attr->qp_state);
+	qp->state = attr->qp_state; /* as libibverbs does */
 	return 0;
 }
 

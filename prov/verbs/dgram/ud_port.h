@@ -4,7 +4,6 @@
 #define VRB_UD_PORT_H
 
 #include <stdbool.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <infiniband/verbs.h>
 #include <rdma/fabric.h>

@@ -12,6 +12,7 @@
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/provider/tclass.h"
 #include "qp.h"
+#include "qp_start.h"
 #include "prov/verbs/msg/srx.h"
 
 static int qp_failed(const struct vrb_ep *ep, const char *call, const char *what, int err)
@@ -55,36 +56,11 @@ static int to_init(struct vrb_ep *ep)
 	return err ? qp_failed(ep, "fi_enable: ibv_modify_qp to", "INIT", err) : 0;
 }
 
-/*
- * Starts a UD queue pair. After an error it is reset, which discards its work requests, so none may
- * be outstanding.
- */
 int vrb_qp_start_ud(struct vrb_dgram *ep, const char *call)
 {
-	static const struct {
-		enum ibv_qp_state state;
-		int mask;
-	} steps[] = {
-		{ IBV_QPS_RESET, IBV_QP_STATE },
-		{ IBV_QPS_INIT, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY },
-		{ IBV_QPS_RTR, IBV_QP_STATE },
-		{ IBV_QPS_RTS, IBV_QP_STATE | IBV_QP_SQ_PSN },
-	};
-	struct ibv_qp_attr attr = {
-		.pkey_index = ep->port.pkey_index,
-		.port_num = ep->port.num,
-		.qkey = ep->qkey,
-	};
-	size_t i;
-	int err;
+	int err = vrb_qp_to_rts(&ep->port, ep->ep.qp, ep->qkey);
 
-	for (i = ep->ep.qp->state == IBV_QPS_RESET; i < sizeof(steps) / sizeof(steps[0]); i++) {
-		attr.qp_state = steps[i].state;
-		err = ibv_modify_qp(ep->ep.qp, &attr, steps[i].mask);
-		if (err)
-			return qp_failed(&ep->ep, call, "ibv_modify_qp", err);
-	}
-	return 0;
+	return err ? qp_failed(&ep->ep, call, "ibv_modify_qp", err) : 0;
 }
 
 static int first_steps(struct vrb_ep *ep)

@@ -16,6 +16,7 @@
 #include "prov/verbs/discovery/kind.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
+#include "prov/verbs/queue/qp_start.h"
 #include "ud_qp.h"
 
 #define INLINE_MAX 256u
@@ -27,33 +28,9 @@ int vrb_ud_open_failed(const char *call, int err)
 	return vrb_errno(err);
 }
 
-/* Starts the queue pair, which is reset if it was started before. Returns 0 or an errno. */
 static int start_qp(struct vrb_ud *all)
 {
-	static const struct {
-		enum ibv_qp_state state;
-		int mask;
-	} steps[] = {
-		{ IBV_QPS_RESET, IBV_QP_STATE },
-		{ IBV_QPS_INIT, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY },
-		{ IBV_QPS_RTR, IBV_QP_STATE },
-		{ IBV_QPS_RTS, IBV_QP_STATE | IBV_QP_SQ_PSN },
-	};
-	struct ibv_qp_attr attr = {
-		.pkey_index = all->port.pkey_index,
-		.port_num = all->port.num,
-		.qkey = vrb_ud_qkey(all, all->key),
-	};
-	size_t i;
-	int err;
-
-	for (i = !all->failed; i < sizeof(steps) / sizeof(steps[0]); i++) {
-		attr.qp_state = steps[i].state;
-		err = ibv_modify_qp(all->qp, &attr, steps[i].mask);
-		if (err)
-			return err;
-	}
-	return 0;
+	return vrb_qp_to_rts(&all->port, all->qp, vrb_ud_qkey(all, all->key));
 }
 
 static void ud_qp_event(struct vrb_owner *owner, enum ibv_event_type type)
