@@ -252,7 +252,6 @@ static int set_close(struct fid *fid)
 }
 
 static const struct fi_ops set_fid_ops = {
-	.size = sizeof(struct fi_ops),
 	OFI_FID_DEFAULTS,
 	.close = set_close,
 };

@@ -423,7 +423,6 @@ static int cntr_control(struct fid *fid, int command, void *arg)
 }
 
 static const struct fi_ops cntr_fid_ops = {
-	.size = sizeof(struct fi_ops),
 	OFI_FID_DEFAULTS,
 	.close = cntr_close,
 	.control = cntr_control,

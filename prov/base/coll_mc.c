@@ -63,7 +63,6 @@ static int mc_close(struct fid *fid)
 }
 
 static const struct fi_ops mc_ops = {
-	.size = sizeof(struct fi_ops),
 	OFI_FID_DEFAULTS,
 	.close = mc_close,
 };

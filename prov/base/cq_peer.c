@@ -104,7 +104,6 @@ static const char *peer_strerror(struct fid_cq *cq, int prov_errno, const void *
 }
 
 static const struct fi_ops_cq peer_ops = {
-	.size = sizeof(struct fi_ops_cq),
 	OFI_CQ_DEFAULTS,
 	.read = peer_read,
 	.strerror = peer_strerror,

@@ -502,7 +502,6 @@ static int eq_control(struct fid *fid, int command, void *arg)
 }
 
 static const struct fi_ops eq_fid_ops = {
-	.size = sizeof(struct fi_ops),
 	OFI_FID_DEFAULTS,
 	.close = eq_close,
 	.control = eq_control,

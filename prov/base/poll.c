@@ -178,13 +178,11 @@ static int poll_close(struct fid *fid)
 }
 
 static const struct fi_ops poll_fid_ops = {
-	.size = sizeof(struct fi_ops),
 	OFI_FID_DEFAULTS,
 	.close = poll_close,
 };
 
 static const struct fi_ops_poll poll_ops = {
-	.size = sizeof(struct fi_ops_poll),
 	OFI_POLL_DEFAULTS,
 	.poll = poll_poll,
 	.poll_add = poll_add,

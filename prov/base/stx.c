@@ -25,13 +25,11 @@ static int stx_close(struct fid *fid)
 }
 
 static const struct fi_ops stx_fid_ops = {
-	.size = sizeof(struct fi_ops),
 	OFI_FID_DEFAULTS,
 	.close = stx_close,
 };
 
 static const struct fi_ops_ep stx_ops = {
-	.size = sizeof(struct fi_ops_ep),
 	OFI_EP_DEFAULTS,
 };
 

@@ -112,14 +112,12 @@ static int waitset_control(struct fid *fid, int command, void *arg)
 }
 
 static const struct fi_ops waitset_fid_ops = {
-	.size = sizeof(struct fi_ops),
 	OFI_FID_DEFAULTS,
 	.close = waitset_close,
 	.control = waitset_control,
 };
 
 static const struct fi_ops_wait waitset_ops = {
-	.size = sizeof(struct fi_ops_wait),
 	OFI_WAIT_DEFAULTS,
 	.wait = waitset_wait,
 };

@@ -53,7 +53,6 @@ static int alias_control(struct fid *fid, int command, void *arg)
 }
 
 static const struct fi_ops fid_ops = {
-	.size = sizeof(struct fi_ops),
 	OFI_FID_DEFAULTS,
 	.close = alias_close,
 	.bind = ofi_rdm_bind,

@@ -198,7 +198,6 @@ static int atomic_compare_valid(struct fid_ep *fid, enum fi_datatype datatype, e
 }
 
 const struct fi_ops_atomic ofi_rdm_atomic_ops = {
-	.size = sizeof(struct fi_ops_atomic),
 	OFI_ATOMIC_DEFAULTS,
 	.write = atomic_write,
 	.writev = atomic_writev,

@@ -316,7 +316,6 @@ static const struct fi_ops_tagged tagged_ops = {
 };
 
 static const struct fi_ops_rma rma_ops = {
-	.size = sizeof(struct fi_ops_rma),
 	OFI_RMA_DEFAULTS,
 	OFI_RDM_RMA_CALLS,
 	.read = ofi_rdm_read_one,
@@ -327,7 +326,6 @@ static const struct fi_ops_rma rma_ops = {
 const struct ofi_rdm_calls ofi_rdm_calls = { &msg_ops, &tagged_ops, &rma_ops };
 
 static const struct fi_ops_msg tx_msg_ops = {
-	.size = sizeof(struct fi_ops_msg),
 	OFI_MSG_DEFAULTS,
 	OFI_RDM_MSG_SENDS,
 	.send = calls_send,
@@ -335,7 +333,6 @@ static const struct fi_ops_msg tx_msg_ops = {
 };
 
 static const struct fi_ops_tagged tx_tagged_ops = {
-	.size = sizeof(struct fi_ops_tagged),
 	OFI_TAGGED_DEFAULTS,
 	OFI_RDM_TAGGED_SENDS,
 	.send = calls_tsend,
@@ -345,14 +342,12 @@ static const struct fi_ops_tagged tx_tagged_ops = {
 const struct ofi_rdm_calls ofi_rdm_tx_calls = { &tx_msg_ops, &tx_tagged_ops, &rma_ops };
 
 static const struct fi_ops_msg rx_msg_ops = {
-	.size = sizeof(struct fi_ops_msg),
 	OFI_MSG_DEFAULTS,
 	OFI_RDM_MSG_RECVS,
 	.recv = ofi_rdm_recv_any,
 };
 
 static const struct fi_ops_tagged rx_tagged_ops = {
-	.size = sizeof(struct fi_ops_tagged),
 	OFI_TAGGED_DEFAULTS,
 	OFI_RDM_TAGGED_RECVS,
 	.recv = ofi_rdm_trecv_any,

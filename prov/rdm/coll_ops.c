@@ -132,7 +132,6 @@ static ssize_t coll_gather(struct fid_ep *ep, const void *buf, size_t count, voi
 }
 
 const struct fi_ops_collective ofi_rdm_coll_ops = {
-	.size = sizeof(struct fi_ops_collective),
 	OFI_COLLECTIVE_DEFAULTS,
 	.barrier = coll_barrier,
 	.broadcast = coll_broadcast,

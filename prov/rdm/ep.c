@@ -242,7 +242,6 @@ static int ep_control(struct fid *fid, int command, void *arg)
 }
 
 static const struct fi_ops ep_fid_ops = {
-	.size = sizeof(struct fi_ops),
 	OFI_FID_DEFAULTS,
 	.close = ep_close,
 	.bind = ofi_rdm_bind,
@@ -394,7 +393,6 @@ static int ep_setname(fid_t fid, void *addr, size_t len)
 }
 
 static const struct fi_ops_cm cm_ops = {
-	.size = sizeof(struct fi_ops_cm),
 	OFI_CM_DEFAULTS,
 	.setname = ep_setname,
 	.getname = ep_getname,

@@ -157,7 +157,6 @@ static int sep_control(struct fid *fid, int command, void *arg)
 }
 
 static const struct fi_ops sep_fid_ops = {
-	.size = sizeof(struct fi_ops),
 	OFI_FID_DEFAULTS,
 	.close = sep_close,
 	.bind = sep_bind,
@@ -165,7 +164,6 @@ static const struct fi_ops sep_fid_ops = {
 };
 
 static const struct fi_ops_ep sep_ops = {
-	.size = sizeof(struct fi_ops_ep),
 	OFI_EP_DEFAULTS,
 	.tx_ctx = sep_tx_ctx,
 	.rx_ctx = sep_rx_ctx,
@@ -177,7 +175,6 @@ static int sep_getname(fid_t fid, void *addr, size_t *len)
 }
 
 static const struct fi_ops_cm sep_cm_ops = {
-	.size = sizeof(struct fi_ops_cm),
 	OFI_CM_DEFAULTS,
 	.getname = sep_getname,
 };

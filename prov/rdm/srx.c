@@ -85,7 +85,6 @@ static int srx_control(struct fid *fid, int command, void *arg)
 }
 
 static const struct fi_ops srx_fid_ops = {
-	.size = sizeof(struct fi_ops),
 	OFI_FID_DEFAULTS,
 	.close = srx_close,
 	.bind = srx_no_bind,
@@ -135,14 +134,12 @@ static const struct fi_ops_ep srx_ops = {
 };
 
 static const struct fi_ops_msg srx_msg_ops = {
-	.size = sizeof(struct fi_ops_msg),
 	OFI_MSG_DEFAULTS,
 	.recv = ofi_rdm_recv,
 	OFI_RDM_MSG_RECVS,
 };
 
 static const struct fi_ops_tagged srx_tagged_ops = {
-	.size = sizeof(struct fi_ops_tagged),
 	OFI_TAGGED_DEFAULTS,
 	.recv = ofi_rdm_trecv,
 	OFI_RDM_TAGGED_RECVS,

@@ -55,11 +55,8 @@ static const struct ofi_av_class numbers = {
 	.drop = drop,
 };
 
-static const struct fi_ops fid_ops = { .size = sizeof(struct fi_ops),
-				       OFI_FID_DEFAULTS,
-				       .bind = ofi_av_bind };
+static const struct fi_ops fid_ops = { OFI_FID_DEFAULTS, .bind = ofi_av_bind };
 static const struct fi_ops_av ops = {
-	.size = sizeof(struct fi_ops_av),
 	OFI_AV_DEFAULTS,
 	.remove = ofi_av_remove,
 	.set_user_id = ofi_av_set_user_id,

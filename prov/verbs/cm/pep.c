@@ -423,7 +423,6 @@ static int pep_close(struct fid *fid)
 }
 
 static const struct fi_ops pep_fid_ops = {
-	.size = sizeof(struct fi_ops),
 	OFI_FID_DEFAULTS,
 	.close = pep_close,
 	.bind = pep_bind,
@@ -431,7 +430,6 @@ static const struct fi_ops pep_fid_ops = {
 };
 
 static const struct fi_ops_ep pep_ep_ops = {
-	.size = sizeof(struct fi_ops_ep),
 	OFI_EP_DEFAULTS,
 	.getopt = pep_getopt,
 };

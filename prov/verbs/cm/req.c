@@ -54,7 +54,6 @@ static int req_close(struct fid *fid)
 }
 
 static const struct fi_ops req_fid_ops = {
-	.size = sizeof(struct fi_ops),
 	OFI_FID_DEFAULTS,
 	.close = req_close,
 };

@@ -433,7 +433,6 @@ static int dgram_getname(fid_t fid, void *addr, size_t *len)
 }
 
 const struct fi_ops_cm vrb_dgram_cm_ops = {
-	.size = sizeof(struct fi_ops_cm),
 	OFI_CM_DEFAULTS,
 	.setname = dgram_setname,
 	.getname = dgram_getname,

@@ -254,7 +254,6 @@ static int ep_close(struct fid *fid)
 }
 
 static const struct fi_ops ep_fid_ops = {
-	.size = sizeof(struct fi_ops),
 	OFI_FID_DEFAULTS,
 	.close = ep_close,
 	.bind = vrb_ep_bind,

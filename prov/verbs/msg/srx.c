@@ -177,7 +177,6 @@ static ssize_t srx_rx_size_left(struct fid_ep *fid)
 }
 
 static const struct fi_ops srx_fid_ops = {
-	.size = sizeof(struct fi_ops),
 	OFI_FID_DEFAULTS,
 	.close = srx_close,
 	.bind = srx_bind,

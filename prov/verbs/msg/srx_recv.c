@@ -89,7 +89,6 @@ static ssize_t srx_recvv(struct fid_ep *fid, const struct iovec *iov, void **des
 }
 
 const struct fi_ops_msg vrb_srx_msg_ops = {
-	.size = sizeof(struct fi_ops_msg),
 	OFI_MSG_DEFAULTS,
 	.recv = srx_recv,
 	.recvv = srx_recvv,
@@ -97,7 +96,6 @@ const struct fi_ops_msg vrb_srx_msg_ops = {
 };
 
 const struct fi_ops_msg vrb_srx_msg_nolock_ops = {
-	.size = sizeof(struct fi_ops_msg),
 	OFI_MSG_DEFAULTS,
 	.recv = srx_recv_nolock,
 	.recvv = srx_recvv,

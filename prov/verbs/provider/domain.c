@@ -140,14 +140,16 @@ int vrb_stx_open(struct fid_domain *fid, struct fi_tx_attr *attr, struct fid_stx
 	return ofi_stx_open(&vrb_domain(fid)->base, &limit, attr, stx, context);
 }
 
+/* What all domains have. */
+/* clang-format off */
+#define DOMAIN_CALLS \
+	OFI_DOMAIN_DEFAULTS, .av_open = vrb_av_open, .cq_open = vrb_cq_open, \
+	.endpoint = vrb_ep_open, .poll_open = ofi_poll_open
+/* clang-format on */
+
 static const struct fi_ops_domain domain_ops = {
-	.size = sizeof(struct fi_ops_domain),
-	OFI_DOMAIN_DEFAULTS,
-	.av_open = vrb_av_open,
-	.cq_open = vrb_cq_open,
-	.endpoint = vrb_ep_open,
+	DOMAIN_CALLS,
 	.cntr_open = vrb_cntr_open,
-	.poll_open = ofi_poll_open,
 	.stx_ctx = vrb_stx_open,
 	.srx_ctx = vrb_srx_open,
 	.query_atomic = vrb_query_atomic,
@@ -155,24 +157,12 @@ static const struct fi_ops_domain domain_ops = {
 
 /* Datagram domains have no atomics and no shared contexts. */
 static const struct fi_ops_domain dgram_domain_ops = {
-	.size = sizeof(struct fi_ops_domain),
-	OFI_DOMAIN_DEFAULTS,
-	.av_open = vrb_av_open,
-	.cq_open = vrb_cq_open,
-	.endpoint = vrb_ep_open,
+	DOMAIN_CALLS,
 	.cntr_open = vrb_cntr_open,
-	.poll_open = ofi_poll_open,
 };
 
 /* There are no counters: they rely on operations that complete in the order of posting. */
-static const struct fi_ops_domain unordered_domain_ops = {
-	.size = sizeof(struct fi_ops_domain),
-	OFI_DOMAIN_DEFAULTS,
-	.av_open = vrb_av_open,
-	.cq_open = vrb_cq_open,
-	.endpoint = vrb_ep_open,
-	.poll_open = ofi_poll_open,
-};
+static const struct fi_ops_domain unordered_domain_ops = { DOMAIN_CALLS };
 
 bool vrb_is_domain(const struct fid_domain *fid)
 {

@@ -97,7 +97,6 @@ static int fabric_close(struct fid *fid)
 }
 
 static const struct fi_ops fabric_fid_ops = {
-	.size = sizeof(struct fi_ops),
 	OFI_FID_DEFAULTS,
 	.close = fabric_close,
 };

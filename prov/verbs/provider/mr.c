@@ -395,7 +395,6 @@ static int mr_close(struct fid *fid)
 }
 
 static const struct fi_ops mr_fid_ops = {
-	.size = sizeof(struct fi_ops),
 	OFI_FID_DEFAULTS,
 	.close = mr_close,
 	.bind = mr_bind,
@@ -583,7 +582,6 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 }
 
 const struct fi_ops_mr vrb_mr_ops = {
-	.size = sizeof(struct fi_ops_mr),
 	OFI_MR_DEFAULTS,
 	.reg = mr_reg,
 	.regv = mr_regv,

@@ -205,7 +205,6 @@ static int cq_close(struct fid *fid)
 }
 
 static const struct fi_ops cq_fid_ops = {
-	.size = sizeof(struct fi_ops),
 	OFI_FID_DEFAULTS,
 	.close = cq_close,
 	.control = ofi_cq_control,

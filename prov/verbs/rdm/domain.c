@@ -21,7 +21,6 @@
 #include "prov/rdm/work.h"
 
 static const struct fi_ops_domain domain_ops = {
-	.size = sizeof(struct fi_ops_domain),
 	OFI_DOMAIN_DEFAULTS,
 	.av_open = ofi_rdm_av_open,
 	.cq_open = vrb_rc_cq_open,

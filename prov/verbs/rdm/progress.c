@@ -195,6 +195,7 @@ void vrb_rdm_poll_all(struct ofi_rdm_ep *ep)
 {
 	int rounds = vrb_rc(ep)->cq->cqe / VRB_RDM_BATCH + 1;
 
+	vrb_shm_look(ep);
 	while (poll_cq(ep) && --rounds)
 		;
 }
