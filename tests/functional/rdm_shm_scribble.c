@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "rdm_node.h"
 
-enum { LEN = 2000, VANDAL = 1, PING = 2, ROUNDS = 300, MS = 1500, SLEEP_MS = 5000, MAPS = 64 };
+enum { LEN = 2000, VANDAL = 1, PING = 2, ROUNDS = 300, MS = 1500, MAPS = 64 };
 
 struct range {
 	uint64_t *from, *to;
@@ -138,18 +138,20 @@ static fi_addr_t meet(struct node *node, struct child *child)
 }
 
 /* Completions of what is exchanged with the vandal may come at any time, with any error. */
-static void wait_for(struct node *node, const void *context)
+static void wait_for(struct node *node, const void *context, int round)
 {
 	struct fi_cq_tagged_entry entry;
 	uint64_t end = deadline();
+	char what[32];
 	int err;
 
+	snprintf(what, sizeof(what), "the echo of round %d", round);
 	for (;;) {
 		if (node_poll(node, &entry, &err) && entry.op_context == context) {
 			EQUAL(err, 0);
 			return;
 		}
-		pause_until(end, "the other peer");
+		pause_until(end, what);
 	}
 }
 
@@ -188,7 +190,7 @@ static void scribbled(struct child *bad, struct child *good)
 		fi_tsend(node.ep, out, LEN, NULL, to[0], VANDAL, NULL);
 		fi_trecv(node.ep, vandal_in, LEN, NULL, FI_ADDR_UNSPEC, VANDAL, 0, NULL);
 		ping(&node, to[1], i);
-		wait_for(&node, in);
+		wait_for(&node, in, i);
 		CHECK(!memcmp(in, out, LEN));
 	}
 	child_kill(bad);
@@ -196,10 +198,19 @@ static void scribbled(struct child *bad, struct child *good)
 	node_close(&node);
 }
 
+static void sleep_for(struct node *node, int round)
+{
+	struct fi_cq_tagged_entry entry;
+	ssize_t ret = fi_cq_sread(node->cq, &entry, 1, NULL, WAIT_MS);
+
+	if (ret != 1)
+		FAIL("round %d: fi_cq_sread gives %zd, the next fi_cq_read %zd", round, ret,
+		     fi_cq_read(node->cq, &entry, 1));
+}
+
 /* The echo may arrive while this process is going to sleep. */
 static void cleared(struct child *bad, struct child *good)
 {
-	struct fi_cq_tagged_entry entry;
 	struct node node;
 	fi_addr_t to[2];
 	int i, left;
@@ -209,7 +220,7 @@ static void cleared(struct child *bad, struct child *good)
 	for (i = 0; i < ROUNDS; i++) {
 		ping(&node, to[1], i);
 		for (left = 2; left; left--)
-			RETURNS(fi_cq_sread(node.cq, &entry, 1, NULL, SLEEP_MS), 1);
+			sleep_for(&node, i);
 		CHECK(!memcmp(in, out, LEN));
 	}
 	child_kill(bad);

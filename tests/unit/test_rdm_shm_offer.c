@@ -222,7 +222,9 @@ static void offers_are_tried_again(void **state)
 	assert_false(has_ring(VRB_SHM_OFFERS - 1));
 	assert_false(has_ring(VRB_SHM_OFFERS));
 	assert_int_equal(files(), files_before + VRB_SHM_OFFERS - 1);
+	assert_int_equal(starvations, 2);
 	tick(1);
+	assert_int_equal(starvations, 2);
 	start(0);
 	assert_true(has_file(VRB_SHM_OFFERS - 1));
 	assert_true(has_file(VRB_SHM_OFFERS));

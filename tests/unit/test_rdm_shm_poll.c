@@ -122,6 +122,22 @@ static void full_ring_wakes_writer(void **state)
 	assert_false(shm.wake_due);
 }
 
+/* Another peer has cleared the bell, and the peer that rang it ends. */
+static void lost_bell_is_found(void **state)
+{
+	struct ofi_shm_ring_tx tx = { .map = &map };
+	struct ibv_wc wc[ROOM];
+
+	(void)state;
+	give_buffer(0);
+	write_ring(&tx, 0);
+	all.bell->bells[0] = 0;
+	vrb_shm_look(&rc.rdm);
+	assert_int_equal(poll_all(wc), 1);
+	assert_ptr_equal(vrb_rdm_rx_of(wc), &buffers[0].rx);
+	assert_int_equal(all.ready[0], 0);
+}
+
 /* The wake that was due follows the first one that is complete. */
 static void due_wake_is_posted(void **state)
 {
@@ -135,6 +151,24 @@ static void due_wake_is_posted(void **state)
 	assert_int_equal(woken, 1);
 	assert_int_equal(shm.wakes, VRB_SHM_WAKES);
 	assert_false(shm.wake_due);
+}
+
+/* The application may not poll again: the event thread does until the wake is posted. */
+static void due_wake_needs_no_application(void **state)
+{
+	struct ibv_wc wc[ROOM];
+
+	(void)state;
+	shm.wakes = VRB_SHM_WAKES;
+	vrb_shm_wake(&shm);
+	assert_int_equal(starvations, 1);
+	vrb_shm_tick(&rc.rdm);
+	assert_int_equal(starvations, 2);
+	wakes_done = 1;
+	assert_int_equal(poll_all(wc), 0);
+	assert_int_equal(woken, 1);
+	vrb_shm_tick(&rc.rdm);
+	assert_int_equal(starvations, 2);
 }
 
 /* The device refuses one, and no other is on its way. */
@@ -442,7 +476,9 @@ int main(void)
 		cmocka_unit_test_setup(sleeper_is_told_of_completions, begin),
 		cmocka_unit_test_setup(sleeper_is_told_after_polls_of_others, begin),
 		cmocka_unit_test_setup(no_completion_outlives_its_connection, begin),
+		cmocka_unit_test_setup(lost_bell_is_found, begin),
 		cmocka_unit_test_setup(due_wake_is_posted, begin),
+		cmocka_unit_test_setup(due_wake_needs_no_application, begin),
 		cmocka_unit_test_setup(refused_wake_is_tried_again, begin),
 		cmocka_unit_test_setup(failed_wake_is_reported, begin),
 		cmocka_unit_test_setup(held_completion_without_shared_memory, begin),

@@ -233,6 +233,7 @@ static void make_offers(struct vrb_shm *all)
 		if (offer_ring(shm))
 			continue;
 		set_waiting(shm, true);
+		all->calls->starved(all->ep);
 		break;
 	}
 }
@@ -246,6 +247,16 @@ void vrb_shm_offer(struct vrb_rc_conn *conn, const struct vrb_shm_calls *calls)
 	vrb_shm_of(shm)->calls = calls;
 	set_waiting(shm, true);
 	make_offers(vrb_shm_of(shm));
+}
+
+static bool is_wake_due(const struct vrb_shm *all)
+{
+	const struct vrb_shm_conn *shm;
+
+	TAILQ_FOREACH (shm, &all->pending, pending)
+		if (shm->wake_due)
+			return true;
+	return false;
 }
 
 /* The mapping of a ring whose file is closed remains, because the peer may have mapped it, too. */
@@ -262,6 +273,8 @@ void vrb_shm_tick(struct ofi_rdm_ep *ep)
 		close_file(TAILQ_FIRST(&all->offered));
 		make_offers(all);
 	}
+	if (is_wake_due(all))
+		all->calls->starved(ep);
 }
 
 static void map_offer(struct vrb_shm_conn *shm, const struct offer *offer)

@@ -32,7 +32,7 @@ struct vrb_shm_calls {
 	void (*damaged)(struct vrb_rc_conn *conn);
 	/* Ends the connection in the same way: a packet that wakes the peer failed. */
 	void (*failed)(struct vrb_rc_conn *conn, const struct ibv_wc *wc);
-	/* Polls the endpoint again soon: there is no buffer for a packet. */
+	/* Polls the endpoint again soon: no buffer for a packet, or no room to send one. */
 	void (*starved)(struct ofi_rdm_ep *ep);
 	/* Does so at once: a thread sleeps, and the device will not wake it for a completion. */
 	void (*pending)(struct ofi_rdm_ep *ep);
@@ -52,6 +52,8 @@ void vrb_shm_tick(struct ofi_rdm_ep *ep);
  * part in shared memory send such packets; they are ignored if this end of the connection does not.
  */
 bool vrb_shm_packet(struct vrb_rc_conn *conn, const void *bytes, size_t len);
+/* Makes the next poll look at all rings, because a peer may clear the bells of others. */
+void vrb_shm_look(struct ofi_rdm_ep *ep);
 /* Makes the next packet through shared memory wake the endpoint. Poll once more after it. */
 void vrb_shm_arm(struct ofi_rdm_ep *ep);
 /* Returns true if no work request of the device is in flight to a peer with shared memory. */

@@ -10,6 +10,7 @@
  * the peer then uses the ring again, until the endpoint sleeps the next time. The device's event
  * for that packet wakes any thread that sleeps.
  */
+#include <string.h>
 #include "src/ds/compiler.h"
 #include "arrive.h"
 #include "shm_int.h"
@@ -332,6 +333,14 @@ static void wait_for_room(struct vrb_shm_conn *shm)
 
 	if (seq != shm->conn->head && is_in_ring(shm, seq) && shm->tx.map)
 		ofi_shm_ring_wait(&shm->tx, shm->ends[seq & shm->conn->mask]);
+}
+
+void vrb_shm_look(struct ofi_rdm_ep *ep)
+{
+	struct vrb_shm *all = vrb_rc(ep)->shm;
+
+	if (all)
+		memset(all->ready, UINT8_MAX, all->size / 8);
 }
 
 void vrb_shm_arm(struct ofi_rdm_ep *ep)
