@@ -336,6 +336,7 @@ static void few_grow(void)
 	struct node_name name;
 	unsigned int i, k, failed = 0;
 	fi_addr_t to[PEERS];
+	uint64_t until;
 	struct end end;
 	char word;
 
@@ -354,7 +355,8 @@ static void few_grow(void)
 	EQUAL(failed, 0);
 	for (i = 0; i < PEERS; i++)
 		child_hear(&children[i], &word, 1);
-	EQUAL(count_qps(), 2);
+	for (until = deadline(); count_qps() != 2; fi_cq_read(end.node.cq, NULL, 0))
+		pause_until(until, "the queue pairs of a connection");
 	for (i = 0; i < PEERS; i++)
 		child_say(&children[i], "g", 1);
 	for (i = 0; i < PEERS; i++)
