@@ -333,8 +333,8 @@ static void receiver(struct child *parent, void *arg)
 }
 
 /*
- * Sends to all of them in turn. Returns true if one had a queue pair meanwhile. At the end there may
- * be none, because it was given back for a peer that needs it no longer.
+ * Sends to all of them in turn. Returns true if one had a queue pair meanwhile. At the end there
+ * may be none, because it was given back for a peer that needs it no longer.
  */
 static bool send_to_all(struct end *end, const fi_addr_t *to)
 {
