@@ -135,7 +135,7 @@ int ofi_av_close(struct fid *fid)
 }
 
 const struct fi_ops ofi_av_fid_ops = {
-	OFI_FID_DEFAULTS,
+	.size = OFI_FID_DEFAULTS,
 	.close = ofi_av_close,
 	.bind = ofi_av_bind,
 };

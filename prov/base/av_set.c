@@ -252,13 +252,12 @@ static int set_close(struct fid *fid)
 }
 
 static const struct fi_ops set_fid_ops = {
-	OFI_FID_DEFAULTS,
+	.size = OFI_FID_DEFAULTS,
 	.close = set_close,
 };
 
 static const struct fi_ops_av_set set_ops = {
-	.size = sizeof(struct fi_ops_av_set),
-	OFI_AV_SET_DEFAULTS,
+	.size = OFI_AV_SET_DEFAULTS,
 	.set_union = set_union,
 	.intersect = set_intersect,
 	.diff = set_diff,

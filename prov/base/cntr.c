@@ -423,14 +423,13 @@ static int cntr_control(struct fid *fid, int command, void *arg)
 }
 
 static const struct fi_ops cntr_fid_ops = {
-	OFI_FID_DEFAULTS,
+	.size = OFI_FID_DEFAULTS,
 	.close = cntr_close,
 	.control = cntr_control,
 };
 
 static const struct fi_ops_cntr cntr_ops = {
-	.size = sizeof(struct fi_ops_cntr),
-	OFI_CNTR_DEFAULTS,
+	.size = OFI_CNTR_DEFAULTS,
 	.read = cntr_read,
 	.readerr = cntr_readerr,
 	.add = cntr_add,

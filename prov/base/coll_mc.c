@@ -63,7 +63,7 @@ static int mc_close(struct fid *fid)
 }
 
 static const struct fi_ops mc_ops = {
-	OFI_FID_DEFAULTS,
+	.size = OFI_FID_DEFAULTS,
 	.close = mc_close,
 };
 

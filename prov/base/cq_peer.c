@@ -104,7 +104,7 @@ static const char *peer_strerror(struct fid_cq *cq, int prov_errno, const void *
 }
 
 static const struct fi_ops_cq peer_ops = {
-	OFI_CQ_DEFAULTS,
+	.size = OFI_CQ_DEFAULTS,
 	.read = peer_read,
 	.strerror = peer_strerror,
 };

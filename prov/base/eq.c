@@ -502,14 +502,13 @@ static int eq_control(struct fid *fid, int command, void *arg)
 }
 
 static const struct fi_ops eq_fid_ops = {
-	OFI_FID_DEFAULTS,
+	.size = OFI_FID_DEFAULTS,
 	.close = eq_close,
 	.control = eq_control,
 };
 
 static const struct fi_ops_eq eq_ops = {
-	.size = sizeof(struct fi_ops_eq),
-	OFI_EQ_DEFAULTS,
+	.size = OFI_EQ_DEFAULTS,
 	.read = eq_read,
 	.readerr = eq_readerr,
 	.write = eq_write,

@@ -20,12 +20,12 @@ ssize_t ofi_eopnotsupp(void)
 	return -FI_EOPNOTSUPP;
 }
 
-const struct fi_ops_cm ofi_no_cm_ops = { OFI_CM_DEFAULTS };
-const struct fi_ops_msg ofi_no_msg_ops = { OFI_MSG_DEFAULTS };
-const struct fi_ops_rma ofi_no_rma_ops = { OFI_RMA_DEFAULTS };
-const struct fi_ops_tagged ofi_no_tagged_ops = { OFI_TAGGED_DEFAULTS };
-const struct fi_ops_atomic ofi_no_atomic_ops = { OFI_ATOMIC_DEFAULTS };
-const struct fi_ops_collective ofi_no_collective_ops = { OFI_COLLECTIVE_DEFAULTS };
+const struct fi_ops_cm ofi_no_cm_ops = { .size = OFI_CM_DEFAULTS };
+const struct fi_ops_msg ofi_no_msg_ops = { .size = OFI_MSG_DEFAULTS };
+const struct fi_ops_rma ofi_no_rma_ops = { .size = OFI_RMA_DEFAULTS };
+const struct fi_ops_tagged ofi_no_tagged_ops = { .size = OFI_TAGGED_DEFAULTS };
+const struct fi_ops_atomic ofi_no_atomic_ops = { .size = OFI_ATOMIC_DEFAULTS };
+const struct fi_ops_collective ofi_no_collective_ops = { .size = OFI_COLLECTIVE_DEFAULTS };
 
 int ofi_stats_open_ops(const struct fi_provider *prov, const char *name, uint64_t flags, void **ops,
 		       struct fi_ops_stats *table)

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Ops tables. A table starts with the defaults of its kind: its size, and functions that return
- * -FI_ENOSYS for every call. It then names the slots that are implemented:
+ * Ops tables. The defaults of a kind of table are its size, and functions that return -FI_ENOSYS
+ * for every call. A table starts with them, and then names the slots that are implemented:
  *
  * 	static const struct fi_ops_cm cm_ops = {
- * 		OFI_CM_DEFAULTS,
+ * 		.size = OFI_CM_DEFAULTS,
  * 		.getname = ep_getname,
  * 	};
- *
- * Where a table with many calls repeats its size first, the formatter keeps one call in a line.
  *
  * The strerror and straddr slots return text, so a table that has one of them must name it.
  */
@@ -33,66 +31,66 @@ ssize_t ofi_eopnotsupp(void);
 #define OFI_ENOSYS(slot) .slot = (void *)ofi_enosys
 
 /* clang-format off */
-#define OFI_FID_DEFAULTS .size = sizeof(struct fi_ops), \
+#define OFI_FID_DEFAULTS sizeof(struct fi_ops), \
 	OFI_ENOSYS(close), OFI_ENOSYS(bind), OFI_ENOSYS(control), OFI_ENOSYS(ops_open), \
 	OFI_ENOSYS(tostr), OFI_ENOSYS(ops_set)
-#define OFI_ATOMIC_DEFAULTS .size = sizeof(struct fi_ops_atomic), \
+#define OFI_ATOMIC_DEFAULTS sizeof(struct fi_ops_atomic), \
 	OFI_ENOSYS(write), OFI_ENOSYS(writev), OFI_ENOSYS(writemsg), OFI_ENOSYS(inject), \
 	OFI_ENOSYS(readwrite), OFI_ENOSYS(readwritev), OFI_ENOSYS(readwritemsg), \
 	OFI_ENOSYS(compwrite), OFI_ENOSYS(compwritev), OFI_ENOSYS(compwritemsg), \
 	OFI_ENOSYS(writevalid), OFI_ENOSYS(readwritevalid), OFI_ENOSYS(compwritevalid)
-#define OFI_AV_DEFAULTS .size = sizeof(struct fi_ops_av), \
+#define OFI_AV_DEFAULTS sizeof(struct fi_ops_av), \
 	OFI_ENOSYS(insert), OFI_ENOSYS(insertsvc), OFI_ENOSYS(insertsym), OFI_ENOSYS(remove), \
 	OFI_ENOSYS(lookup), OFI_ENOSYS(av_set), OFI_ENOSYS(insert_auth_key), \
 	OFI_ENOSYS(lookup_auth_key), OFI_ENOSYS(set_user_id), OFI_ENOSYS(lookup2)
-#define OFI_AV_SET_DEFAULTS .size = sizeof(struct fi_ops_av_set), \
+#define OFI_AV_SET_DEFAULTS sizeof(struct fi_ops_av_set), \
 	OFI_ENOSYS(set_union), OFI_ENOSYS(intersect), OFI_ENOSYS(diff), OFI_ENOSYS(insert), \
 	OFI_ENOSYS(remove), OFI_ENOSYS(addr)
-#define OFI_CM_DEFAULTS .size = sizeof(struct fi_ops_cm), \
+#define OFI_CM_DEFAULTS sizeof(struct fi_ops_cm), \
 	OFI_ENOSYS(setname), OFI_ENOSYS(getname), OFI_ENOSYS(getpeer), OFI_ENOSYS(connect), \
 	OFI_ENOSYS(listen), OFI_ENOSYS(accept), OFI_ENOSYS(reject), OFI_ENOSYS(shutdown), \
 	OFI_ENOSYS(join)
-#define OFI_CNTR_DEFAULTS .size = sizeof(struct fi_ops_cntr), \
+#define OFI_CNTR_DEFAULTS sizeof(struct fi_ops_cntr), \
 	OFI_ENOSYS(read), OFI_ENOSYS(readerr), OFI_ENOSYS(add), OFI_ENOSYS(set), \
 	OFI_ENOSYS(wait), OFI_ENOSYS(adderr), OFI_ENOSYS(seterr), OFI_ENOSYS(export_xpu)
-#define OFI_COLLECTIVE_DEFAULTS .size = sizeof(struct fi_ops_collective), \
+#define OFI_COLLECTIVE_DEFAULTS sizeof(struct fi_ops_collective), \
 	OFI_ENOSYS(barrier), OFI_ENOSYS(broadcast), OFI_ENOSYS(alltoall), OFI_ENOSYS(allreduce), \
 	OFI_ENOSYS(allgather), OFI_ENOSYS(reduce_scatter), OFI_ENOSYS(reduce), \
 	OFI_ENOSYS(scatter), OFI_ENOSYS(gather), OFI_ENOSYS(msg), OFI_ENOSYS(barrier2)
-#define OFI_CQ_DEFAULTS .size = sizeof(struct fi_ops_cq), \
+#define OFI_CQ_DEFAULTS sizeof(struct fi_ops_cq), \
 	OFI_ENOSYS(read), OFI_ENOSYS(readfrom), OFI_ENOSYS(readerr), OFI_ENOSYS(sread), \
 	OFI_ENOSYS(sreadfrom), OFI_ENOSYS(signal), OFI_ENOSYS(export_xpu)
-#define OFI_DOMAIN_DEFAULTS .size = sizeof(struct fi_ops_domain), \
+#define OFI_DOMAIN_DEFAULTS sizeof(struct fi_ops_domain), \
 	OFI_ENOSYS(av_open), OFI_ENOSYS(cq_open), OFI_ENOSYS(endpoint), OFI_ENOSYS(scalable_ep), \
 	OFI_ENOSYS(cntr_open), OFI_ENOSYS(poll_open), OFI_ENOSYS(stx_ctx), OFI_ENOSYS(srx_ctx), \
 	OFI_ENOSYS(query_atomic), OFI_ENOSYS(query_collective), OFI_ENOSYS(endpoint2), \
 	OFI_ENOSYS(xpu_ctx)
-#define OFI_EP_DEFAULTS .size = sizeof(struct fi_ops_ep), \
+#define OFI_EP_DEFAULTS sizeof(struct fi_ops_ep), \
 	OFI_ENOSYS(cancel), OFI_ENOSYS(getopt), OFI_ENOSYS(setopt), OFI_ENOSYS(tx_ctx), \
 	OFI_ENOSYS(rx_ctx), OFI_ENOSYS(rx_size_left), OFI_ENOSYS(tx_size_left), \
 	OFI_ENOSYS(export_xpu)
-#define OFI_EQ_DEFAULTS .size = sizeof(struct fi_ops_eq), \
+#define OFI_EQ_DEFAULTS sizeof(struct fi_ops_eq), \
 	OFI_ENOSYS(read), OFI_ENOSYS(readerr), OFI_ENOSYS(write), OFI_ENOSYS(sread)
-#define OFI_FABRIC_DEFAULTS .size = sizeof(struct fi_ops_fabric), \
+#define OFI_FABRIC_DEFAULTS sizeof(struct fi_ops_fabric), \
 	OFI_ENOSYS(domain), OFI_ENOSYS(passive_ep), OFI_ENOSYS(eq_open), OFI_ENOSYS(wait_open), \
 	OFI_ENOSYS(trywait), OFI_ENOSYS(domain2)
-#define OFI_MR_DEFAULTS .size = sizeof(struct fi_ops_mr), \
+#define OFI_MR_DEFAULTS sizeof(struct fi_ops_mr), \
 	OFI_ENOSYS(reg), OFI_ENOSYS(regv), OFI_ENOSYS(regattr)
-#define OFI_MSG_DEFAULTS .size = sizeof(struct fi_ops_msg), \
+#define OFI_MSG_DEFAULTS sizeof(struct fi_ops_msg), \
 	OFI_ENOSYS(recv), OFI_ENOSYS(recvv), OFI_ENOSYS(recvmsg), OFI_ENOSYS(send), \
 	OFI_ENOSYS(sendv), OFI_ENOSYS(sendmsg), OFI_ENOSYS(inject), OFI_ENOSYS(senddata), \
 	OFI_ENOSYS(injectdata)
-#define OFI_POLL_DEFAULTS .size = sizeof(struct fi_ops_poll), \
+#define OFI_POLL_DEFAULTS sizeof(struct fi_ops_poll), \
 	OFI_ENOSYS(poll), OFI_ENOSYS(poll_add), OFI_ENOSYS(poll_del)
-#define OFI_RMA_DEFAULTS .size = sizeof(struct fi_ops_rma), \
+#define OFI_RMA_DEFAULTS sizeof(struct fi_ops_rma), \
 	OFI_ENOSYS(read), OFI_ENOSYS(readv), OFI_ENOSYS(readmsg), OFI_ENOSYS(write), \
 	OFI_ENOSYS(writev), OFI_ENOSYS(writemsg), OFI_ENOSYS(inject), OFI_ENOSYS(writedata), \
 	OFI_ENOSYS(injectdata)
-#define OFI_TAGGED_DEFAULTS .size = sizeof(struct fi_ops_tagged), \
+#define OFI_TAGGED_DEFAULTS sizeof(struct fi_ops_tagged), \
 	OFI_ENOSYS(recv), OFI_ENOSYS(recvv), OFI_ENOSYS(recvmsg), OFI_ENOSYS(send), \
 	OFI_ENOSYS(sendv), OFI_ENOSYS(sendmsg), OFI_ENOSYS(inject), OFI_ENOSYS(senddata), \
 	OFI_ENOSYS(injectdata)
-#define OFI_WAIT_DEFAULTS .size = sizeof(struct fi_ops_wait), \
+#define OFI_WAIT_DEFAULTS sizeof(struct fi_ops_wait), \
 	OFI_ENOSYS(wait)
 /* clang-format on */
 

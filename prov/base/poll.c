@@ -178,12 +178,12 @@ static int poll_close(struct fid *fid)
 }
 
 static const struct fi_ops poll_fid_ops = {
-	OFI_FID_DEFAULTS,
+	.size = OFI_FID_DEFAULTS,
 	.close = poll_close,
 };
 
 static const struct fi_ops_poll poll_ops = {
-	OFI_POLL_DEFAULTS,
+	.size = OFI_POLL_DEFAULTS,
 	.poll = poll_poll,
 	.poll_add = poll_add,
 	.poll_del = poll_del,

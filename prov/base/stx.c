@@ -25,12 +25,12 @@ static int stx_close(struct fid *fid)
 }
 
 static const struct fi_ops stx_fid_ops = {
-	OFI_FID_DEFAULTS,
+	.size = OFI_FID_DEFAULTS,
 	.close = stx_close,
 };
 
 static const struct fi_ops_ep stx_ops = {
-	OFI_EP_DEFAULTS,
+	.size = OFI_EP_DEFAULTS,
 };
 
 static int stx_check_attr(const struct ofi_domain *domain, const struct fi_tx_attr *limit,

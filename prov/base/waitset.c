@@ -112,13 +112,13 @@ static int waitset_control(struct fid *fid, int command, void *arg)
 }
 
 static const struct fi_ops waitset_fid_ops = {
-	OFI_FID_DEFAULTS,
+	.size = OFI_FID_DEFAULTS,
 	.close = waitset_close,
 	.control = waitset_control,
 };
 
 static const struct fi_ops_wait waitset_ops = {
-	OFI_WAIT_DEFAULTS,
+	.size = OFI_WAIT_DEFAULTS,
 	.wait = waitset_wait,
 };
 

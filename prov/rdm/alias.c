@@ -53,7 +53,7 @@ static int alias_control(struct fid *fid, int command, void *arg)
 }
 
 static const struct fi_ops fid_ops = {
-	OFI_FID_DEFAULTS,
+	.size = OFI_FID_DEFAULTS,
 	.close = alias_close,
 	.bind = ofi_rdm_bind,
 	.control = alias_control,

@@ -198,7 +198,7 @@ static int atomic_compare_valid(struct fid_ep *fid, enum fi_datatype datatype, e
 }
 
 const struct fi_ops_atomic ofi_rdm_atomic_ops = {
-	OFI_ATOMIC_DEFAULTS,
+	.size = OFI_ATOMIC_DEFAULTS,
 	.write = atomic_write,
 	.writev = atomic_writev,
 	.writemsg = atomic_writemsg,

@@ -362,7 +362,7 @@ static int av_set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_
 }
 
 static const struct fi_ops_av av_ops = {
-	OFI_AV_DEFAULTS,
+	.size = OFI_AV_DEFAULTS,
 	.insert = av_insert,
 	.insertsvc = ofi_rdm_av_insertsvc,
 	.insertsym = ofi_rdm_av_insertsym,

@@ -298,8 +298,7 @@ ssize_t ofi_rdm_inject_writedata(struct fid_ep *fid, const void *buf, size_t len
 }
 
 static const struct fi_ops_msg msg_ops = {
-	.size = sizeof(struct fi_ops_msg),
-	OFI_MSG_DEFAULTS,
+	.size = OFI_MSG_DEFAULTS,
 	OFI_RDM_MSG_CALLS,
 	.recv = ofi_rdm_recv_any,
 	.send = calls_send,
@@ -307,8 +306,7 @@ static const struct fi_ops_msg msg_ops = {
 };
 
 static const struct fi_ops_tagged tagged_ops = {
-	.size = sizeof(struct fi_ops_tagged),
-	OFI_TAGGED_DEFAULTS,
+	.size = OFI_TAGGED_DEFAULTS,
 	OFI_RDM_TAGGED_CALLS,
 	.recv = ofi_rdm_trecv_any,
 	.send = calls_tsend,
@@ -316,7 +314,7 @@ static const struct fi_ops_tagged tagged_ops = {
 };
 
 static const struct fi_ops_rma rma_ops = {
-	OFI_RMA_DEFAULTS,
+	.size = OFI_RMA_DEFAULTS,
 	OFI_RDM_RMA_CALLS,
 	.read = ofi_rdm_read_one,
 	.write = ofi_rdm_write_one,
@@ -326,14 +324,14 @@ static const struct fi_ops_rma rma_ops = {
 const struct ofi_rdm_calls ofi_rdm_calls = { &msg_ops, &tagged_ops, &rma_ops };
 
 static const struct fi_ops_msg tx_msg_ops = {
-	OFI_MSG_DEFAULTS,
+	.size = OFI_MSG_DEFAULTS,
 	OFI_RDM_MSG_SENDS,
 	.send = calls_send,
 	.inject = calls_inject,
 };
 
 static const struct fi_ops_tagged tx_tagged_ops = {
-	OFI_TAGGED_DEFAULTS,
+	.size = OFI_TAGGED_DEFAULTS,
 	OFI_RDM_TAGGED_SENDS,
 	.send = calls_tsend,
 	.inject = calls_tinject,
@@ -342,13 +340,13 @@ static const struct fi_ops_tagged tx_tagged_ops = {
 const struct ofi_rdm_calls ofi_rdm_tx_calls = { &tx_msg_ops, &tx_tagged_ops, &rma_ops };
 
 static const struct fi_ops_msg rx_msg_ops = {
-	OFI_MSG_DEFAULTS,
+	.size = OFI_MSG_DEFAULTS,
 	OFI_RDM_MSG_RECVS,
 	.recv = ofi_rdm_recv_any,
 };
 
 static const struct fi_ops_tagged rx_tagged_ops = {
-	OFI_TAGGED_DEFAULTS,
+	.size = OFI_TAGGED_DEFAULTS,
 	OFI_RDM_TAGGED_RECVS,
 	.recv = ofi_rdm_trecv_any,
 };

@@ -132,7 +132,7 @@ static ssize_t coll_gather(struct fid_ep *ep, const void *buf, size_t count, voi
 }
 
 const struct fi_ops_collective ofi_rdm_coll_ops = {
-	OFI_COLLECTIVE_DEFAULTS,
+	.size = OFI_COLLECTIVE_DEFAULTS,
 	.barrier = coll_barrier,
 	.broadcast = coll_broadcast,
 	.alltoall = coll_alltoall,

@@ -160,7 +160,7 @@ static int context_control(struct fid *fid, int command, void *arg)
 }
 
 static const struct fi_ops context_fid_ops = {
-	OFI_FID_DEFAULTS,
+	.size = OFI_FID_DEFAULTS,
 	.close = context_close,
 	.bind = context_bind,
 	.control = context_control,
@@ -173,7 +173,7 @@ static int context_getname(fid_t fid, void *addr, size_t *len)
 }
 
 static const struct fi_ops_cm context_cm_ops = {
-	OFI_CM_DEFAULTS,
+	.size = OFI_CM_DEFAULTS,
 	.getname = context_getname,
 };
 

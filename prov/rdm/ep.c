@@ -242,7 +242,7 @@ static int ep_control(struct fid *fid, int command, void *arg)
 }
 
 static const struct fi_ops ep_fid_ops = {
-	OFI_FID_DEFAULTS,
+	.size = OFI_FID_DEFAULTS,
 	.close = ep_close,
 	.bind = ofi_rdm_bind,
 	.control = ep_control,
@@ -324,8 +324,7 @@ static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t l
 }
 
 static const struct fi_ops_ep ep_ops = {
-	.size = sizeof(struct fi_ops_ep),
-	OFI_EP_DEFAULTS,
+	.size = OFI_EP_DEFAULTS,
 	.cancel = ofi_rdm_cancel,
 	.getopt = ep_getopt,
 	.setopt = ep_setopt,
@@ -393,7 +392,7 @@ static int ep_setname(fid_t fid, void *addr, size_t len)
 }
 
 static const struct fi_ops_cm cm_ops = {
-	OFI_CM_DEFAULTS,
+	.size = OFI_CM_DEFAULTS,
 	.setname = ep_setname,
 	.getname = ep_getname,
 	.join = ofi_rdm_coll_join,

@@ -157,14 +157,14 @@ static int sep_control(struct fid *fid, int command, void *arg)
 }
 
 static const struct fi_ops sep_fid_ops = {
-	OFI_FID_DEFAULTS,
+	.size = OFI_FID_DEFAULTS,
 	.close = sep_close,
 	.bind = sep_bind,
 	.control = sep_control,
 };
 
 static const struct fi_ops_ep sep_ops = {
-	OFI_EP_DEFAULTS,
+	.size = OFI_EP_DEFAULTS,
 	.tx_ctx = sep_tx_ctx,
 	.rx_ctx = sep_rx_ctx,
 };
@@ -175,7 +175,7 @@ static int sep_getname(fid_t fid, void *addr, size_t *len)
 }
 
 static const struct fi_ops_cm sep_cm_ops = {
-	OFI_CM_DEFAULTS,
+	.size = OFI_CM_DEFAULTS,
 	.getname = sep_getname,
 };
 

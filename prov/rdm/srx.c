@@ -85,7 +85,7 @@ static int srx_control(struct fid *fid, int command, void *arg)
 }
 
 static const struct fi_ops srx_fid_ops = {
-	OFI_FID_DEFAULTS,
+	.size = OFI_FID_DEFAULTS,
 	.close = srx_close,
 	.bind = srx_no_bind,
 	.control = srx_control,
@@ -125,8 +125,7 @@ static int srx_setopt(fid_t fid, int level, int name, const void *value, size_t 
 }
 
 static const struct fi_ops_ep srx_ops = {
-	.size = sizeof(struct fi_ops_ep),
-	OFI_EP_DEFAULTS,
+	.size = OFI_EP_DEFAULTS,
 	.cancel = ofi_rdm_cancel,
 	.getopt = srx_getopt,
 	.setopt = srx_setopt,
@@ -134,13 +133,13 @@ static const struct fi_ops_ep srx_ops = {
 };
 
 static const struct fi_ops_msg srx_msg_ops = {
-	OFI_MSG_DEFAULTS,
+	.size = OFI_MSG_DEFAULTS,
 	.recv = ofi_rdm_recv,
 	OFI_RDM_MSG_RECVS,
 };
 
 static const struct fi_ops_tagged srx_tagged_ops = {
-	OFI_TAGGED_DEFAULTS,
+	.size = OFI_TAGGED_DEFAULTS,
 	.recv = ofi_rdm_trecv,
 	OFI_RDM_TAGGED_RECVS,
 };

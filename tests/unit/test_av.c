@@ -55,9 +55,9 @@ static const struct ofi_av_class numbers = {
 	.drop = drop,
 };
 
-static const struct fi_ops fid_ops = { OFI_FID_DEFAULTS, .bind = ofi_av_bind };
+static const struct fi_ops fid_ops = { .size = OFI_FID_DEFAULTS, .bind = ofi_av_bind };
 static const struct fi_ops_av ops = {
-	OFI_AV_DEFAULTS,
+	.size = OFI_AV_DEFAULTS,
 	.remove = ofi_av_remove,
 	.set_user_id = ofi_av_set_user_id,
 };

@@ -20,10 +20,11 @@ static size_t empty(const void *table)
 	return count;
 }
 
-#define CHECK(kind, DEFAULTS, texts)                                                        \
-	do {                                                                                \
-		static const struct kind table = { .size = sizeof(struct kind), DEFAULTS }; \
-		assert_int_equal(empty(&table), texts);                                     \
+#define CHECK(kind, DEFAULTS, texts)                                   \
+	do {                                                           \
+		static const struct kind table = { .size = DEFAULTS }; \
+		assert_int_equal(table.size, sizeof(table));           \
+		assert_int_equal(empty(&table), texts);                \
 	} while (0)
 
 static void test_no_slot_is_empty(void **state)

@@ -315,8 +315,7 @@ static int conn_setname(fid_t fid, void *addr, size_t len)
 }
 
 const struct fi_ops_cm vrb_ep_cm_ops = {
-	.size = sizeof(struct fi_ops_cm),
-	OFI_CM_DEFAULTS,
+	.size = OFI_CM_DEFAULTS,
 	.setname = conn_setname,
 	.getname = conn_getname,
 	.getpeer = conn_getpeer,

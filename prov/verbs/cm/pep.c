@@ -423,20 +423,19 @@ static int pep_close(struct fid *fid)
 }
 
 static const struct fi_ops pep_fid_ops = {
-	OFI_FID_DEFAULTS,
+	.size = OFI_FID_DEFAULTS,
 	.close = pep_close,
 	.bind = pep_bind,
 	.control = pep_control,
 };
 
 static const struct fi_ops_ep pep_ep_ops = {
-	OFI_EP_DEFAULTS,
+	.size = OFI_EP_DEFAULTS,
 	.getopt = pep_getopt,
 };
 
 static const struct fi_ops_cm pep_cm_ops = {
-	.size = sizeof(struct fi_ops_cm),
-	OFI_CM_DEFAULTS,
+	.size = OFI_CM_DEFAULTS,
 	.setname = pep_setname,
 	.getname = pep_getname,
 	.listen = pep_listen,

@@ -54,7 +54,7 @@ static int req_close(struct fid *fid)
 }
 
 static const struct fi_ops req_fid_ops = {
-	OFI_FID_DEFAULTS,
+	.size = OFI_FID_DEFAULTS,
 	.close = req_close,
 };
 

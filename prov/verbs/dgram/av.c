@@ -166,7 +166,7 @@ static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, s
 }
 
 static const struct fi_ops_av av_ops = {
-	OFI_AV_DEFAULTS,
+	.size = OFI_AV_DEFAULTS,
 	.insert = av_insert,
 	.insertsvc = vrb_av_insertsvc,
 	.insertsym = vrb_av_insertsym,

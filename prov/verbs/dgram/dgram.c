@@ -433,7 +433,7 @@ static int dgram_getname(fid_t fid, void *addr, size_t *len)
 }
 
 const struct fi_ops_cm vrb_dgram_cm_ops = {
-	OFI_CM_DEFAULTS,
+	.size = OFI_CM_DEFAULTS,
 	.setname = dgram_setname,
 	.getname = dgram_getname,
 	.join = vrb_mc_join,

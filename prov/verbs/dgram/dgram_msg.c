@@ -468,13 +468,12 @@ static ssize_t dgram_recvv(struct fid_ep *fid, const struct iovec *iov, void **d
 	return dgram_recvmsg(fid, &msg, vrb_ep(fid)->rx_op_flags);
 }
 
-#define DATAGRAMS(lock_, recv_)                                                            \
-	{                                                                                  \
-		.size = sizeof(struct fi_ops_msg), OFI_MSG_DEFAULTS, .recv = recv_,        \
-		.recvv = dgram_recvv, .recvmsg = dgram_recvmsg, .send = dgram_send##lock_, \
-		.sendv = vrb_sendv, .sendmsg = dgram_sendmsg##lock_,                       \
-		.inject = dgram_inject##lock_, .senddata = dgram_senddata##lock_,          \
-		.injectdata = dgram_injectdata##lock_,                                     \
+#define DATAGRAMS(lock_, recv_)                                                           \
+	{                                                                                 \
+		.size = OFI_MSG_DEFAULTS, .recv = recv_, .recvv = dgram_recvv,            \
+		.recvmsg = dgram_recvmsg, .send = dgram_send##lock_, .sendv = vrb_sendv,  \
+		.sendmsg = dgram_sendmsg##lock_, .inject = dgram_inject##lock_,           \
+		.senddata = dgram_senddata##lock_, .injectdata = dgram_injectdata##lock_, \
 	}
 
 const struct fi_ops_msg vrb_dgram_ops = DATAGRAMS(, dgram_recv);

@@ -42,7 +42,7 @@ static int nic_close(struct fid *fid)
 static int nic_control(struct fid *fid, int command, void *arg);
 
 static const struct fi_ops nic_ops = {
-	OFI_FID_DEFAULTS,
+	.size = OFI_FID_DEFAULTS,
 	.close = nic_close,
 	.control = nic_control,
 };

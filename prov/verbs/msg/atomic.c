@@ -368,15 +368,14 @@ static int compare_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_o
 	return atomic_valid(vrb_atomic_compare_op(op), datatype, count);
 }
 
-#define ATOMICS(fetch_)                                                                           \
-	{                                                                                         \
-		.size = sizeof(struct fi_ops_atomic), OFI_ATOMIC_DEFAULTS, .write = atomic_write, \
-		.writev = atomic_writev, .writemsg = atomic_writemsg, .inject = atomic_inject,    \
-		.readwrite = (fetch_), .readwritev = atomic_fetchv,                               \
-		.readwritemsg = atomic_fetchmsg, .compwrite = atomic_compare,                     \
-		.compwritev = atomic_comparev, .compwritemsg = atomic_comparemsg,                 \
-		.writevalid = write_valid, .readwritevalid = fetch_valid,                         \
-		.compwritevalid = compare_valid,                                                  \
+#define ATOMICS(fetch_)                                                                      \
+	{                                                                                    \
+		.size = OFI_ATOMIC_DEFAULTS, .write = atomic_write, .writev = atomic_writev, \
+		.writemsg = atomic_writemsg, .inject = atomic_inject, .readwrite = (fetch_), \
+		.readwritev = atomic_fetchv, .readwritemsg = atomic_fetchmsg,                \
+		.compwrite = atomic_compare, .compwritev = atomic_comparev,                  \
+		.compwritemsg = atomic_comparemsg, .writevalid = write_valid,                \
+		.readwritevalid = fetch_valid, .compwritevalid = compare_valid,              \
 	}
 
 const struct fi_ops_atomic vrb_atomic_ops = ATOMICS(atomic_fetch);

@@ -254,7 +254,7 @@ static int ep_close(struct fid *fid)
 }
 
 static const struct fi_ops ep_fid_ops = {
-	OFI_FID_DEFAULTS,
+	.size = OFI_FID_DEFAULTS,
 	.close = ep_close,
 	.bind = vrb_ep_bind,
 	.control = ep_control,

@@ -188,8 +188,7 @@ ssize_t vrb_ep_cancel(fid_t fid, void *context)
 }
 
 const struct fi_ops_ep vrb_ep_ops = {
-	.size = sizeof(struct fi_ops_ep),
-	OFI_EP_DEFAULTS,
+	.size = OFI_EP_DEFAULTS,
 	.cancel = vrb_ep_cancel,
 	.getopt = ep_getopt,
 	.setopt = ep_setopt,

@@ -206,7 +206,7 @@ static int compare_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_o
 }
 
 const struct fi_ops_atomic vrb_atomic_hmem_ops = {
-	OFI_ATOMIC_DEFAULTS,
+	.size = OFI_ATOMIC_DEFAULTS,
 	.write = hmem_write,
 	.writev = hmem_writev,
 	.writemsg = hmem_writemsg,

@@ -373,12 +373,12 @@ static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **des
 
 /* Receives are posted to the shared context instead. */
 #define NOT_HERE (void *)ofi_eopnotsupp
-#define MESSAGES(recv_, recvv_, recvmsg_, lock_)                                                \
-	{                                                                                       \
-		.size = sizeof(struct fi_ops_msg), OFI_MSG_DEFAULTS, .recv = (recv_),           \
-		.recvv = (recvv_), .recvmsg = (recvmsg_), .send = msg_send##lock_,              \
-		.sendv = vrb_sendv, .sendmsg = msg_sendmsg##lock_, .inject = msg_inject##lock_, \
-		.senddata = msg_senddata##lock_, .injectdata = msg_injectdata##lock_,           \
+#define MESSAGES(recv_, recvv_, recvmsg_, lock_)                                      \
+	{                                                                             \
+		.size = OFI_MSG_DEFAULTS, .recv = (recv_), .recvv = (recvv_),         \
+		.recvmsg = (recvmsg_), .send = msg_send##lock_, .sendv = vrb_sendv,   \
+		.sendmsg = msg_sendmsg##lock_, .inject = msg_inject##lock_,           \
+		.senddata = msg_senddata##lock_, .injectdata = msg_injectdata##lock_, \
 	}
 
 const struct fi_ops_msg vrb_msg_ops = MESSAGES(msg_recv, msg_recvv, msg_recvmsg, );
@@ -397,12 +397,12 @@ static ssize_t hmem_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, 
 	return msg_recv_on(fid, buf, len, desc, src, context, vrb_ep(fid)->lock_posts);
 }
 
-#define HMEM_MESSAGES(recv_, recvv_, recvmsg_)                                              \
-	{                                                                                   \
-		.size = sizeof(struct fi_ops_msg), OFI_MSG_DEFAULTS, .recv = (recv_),       \
-		.recvv = (recvv_), .recvmsg = (recvmsg_), .send = vrb_hmem_send,            \
-		.sendv = vrb_sendv, .sendmsg = vrb_hmem_sendmsg, .inject = vrb_hmem_inject, \
-		.senddata = vrb_hmem_senddata, .injectdata = vrb_hmem_injectdata,           \
+#define HMEM_MESSAGES(recv_, recvv_, recvmsg_)                                    \
+	{                                                                         \
+		.size = OFI_MSG_DEFAULTS, .recv = (recv_), .recvv = (recvv_),     \
+		.recvmsg = (recvmsg_), .send = vrb_hmem_send, .sendv = vrb_sendv, \
+		.sendmsg = vrb_hmem_sendmsg, .inject = vrb_hmem_inject,           \
+		.senddata = vrb_hmem_senddata, .injectdata = vrb_hmem_injectdata, \
 	}
 
 const struct fi_ops_msg vrb_msg_hmem_ops = HMEM_MESSAGES(hmem_recv, msg_recvv, msg_recvmsg);

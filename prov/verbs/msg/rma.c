@@ -355,13 +355,12 @@ static ssize_t rma_readv(struct fid_ep *ep, const struct iovec *iov, void **desc
 	return post_iov(vrb_ep(ep), iov, desc, count, addr, key, context, true);
 }
 
-#define RMA(lock_)                                                                            \
-	{                                                                                     \
-		.size = sizeof(struct fi_ops_rma), OFI_RMA_DEFAULTS, .read = rma_read##lock_, \
-		.readv = rma_readv, .readmsg = rma_readmsg##lock_, .write = rma_write##lock_, \
-		.writev = rma_writev, .writemsg = rma_writemsg##lock_,                        \
-		.inject = rma_inject##lock_, .writedata = rma_writedata##lock_,               \
-		.injectdata = rma_injectdata##lock_,                                          \
+#define RMA(lock_)                                                                              \
+	{                                                                                       \
+		.size = OFI_RMA_DEFAULTS, .read = rma_read##lock_, .readv = rma_readv,          \
+		.readmsg = rma_readmsg##lock_, .write = rma_write##lock_, .writev = rma_writev, \
+		.writemsg = rma_writemsg##lock_, .inject = rma_inject##lock_,                   \
+		.writedata = rma_writedata##lock_, .injectdata = rma_injectdata##lock_,         \
 	}
 
 const struct fi_ops_rma vrb_rma_ops = RMA();
@@ -369,8 +368,7 @@ const struct fi_ops_rma vrb_rma_nolock_ops = RMA(_nolock);
 
 /* Reads need no special case: the device writes the result to any memory. */
 const struct fi_ops_rma vrb_rma_hmem_ops = {
-	.size = sizeof(struct fi_ops_rma),
-	OFI_RMA_DEFAULTS,
+	.size = OFI_RMA_DEFAULTS,
 	.read = rma_read,
 	.readv = rma_readv,
 	.readmsg = rma_readmsg,

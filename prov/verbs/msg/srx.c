@@ -177,15 +177,14 @@ static ssize_t srx_rx_size_left(struct fid_ep *fid)
 }
 
 static const struct fi_ops srx_fid_ops = {
-	OFI_FID_DEFAULTS,
+	.size = OFI_FID_DEFAULTS,
 	.close = srx_close,
 	.bind = srx_bind,
 	.control = srx_control,
 };
 
 static const struct fi_ops_ep srx_ops = {
-	.size = sizeof(struct fi_ops_ep),
-	OFI_EP_DEFAULTS,
+	.size = OFI_EP_DEFAULTS,
 	.cancel = vrb_ep_cancel,
 	.getopt = srx_getopt,
 	.setopt = srx_setopt,

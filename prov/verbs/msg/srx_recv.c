@@ -89,14 +89,14 @@ static ssize_t srx_recvv(struct fid_ep *fid, const struct iovec *iov, void **des
 }
 
 const struct fi_ops_msg vrb_srx_msg_ops = {
-	OFI_MSG_DEFAULTS,
+	.size = OFI_MSG_DEFAULTS,
 	.recv = srx_recv,
 	.recvv = srx_recvv,
 	.recvmsg = srx_recvmsg,
 };
 
 const struct fi_ops_msg vrb_srx_msg_nolock_ops = {
-	OFI_MSG_DEFAULTS,
+	.size = OFI_MSG_DEFAULTS,
 	.recv = srx_recv_nolock,
 	.recvv = srx_recvv,
 	.recvmsg = srx_recvmsg,

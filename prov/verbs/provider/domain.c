@@ -109,8 +109,7 @@ static int domain_control(struct fid *fid, int command, void *arg)
 }
 
 static const struct fi_ops domain_fid_ops = {
-	.size = sizeof(struct fi_ops),
-	OFI_FID_DEFAULTS,
+	.size = OFI_FID_DEFAULTS,
 	.close = domain_close,
 	.bind = domain_bind,
 	.control = domain_control,
@@ -140,12 +139,10 @@ int vrb_stx_open(struct fid_domain *fid, struct fi_tx_attr *attr, struct fid_stx
 	return ofi_stx_open(&vrb_domain(fid)->base, &limit, attr, stx, context);
 }
 
-/* What all domains have. */
-/* clang-format off */
-#define DOMAIN_CALLS \
-	OFI_DOMAIN_DEFAULTS, .av_open = vrb_av_open, .cq_open = vrb_cq_open, \
+/* All domains have these. */
+#define DOMAIN_CALLS                                                                 \
+	.size = OFI_DOMAIN_DEFAULTS, .av_open = vrb_av_open, .cq_open = vrb_cq_open, \
 	.endpoint = vrb_ep_open, .poll_open = ofi_poll_open
-/* clang-format on */
 
 static const struct fi_ops_domain domain_ops = {
 	DOMAIN_CALLS,

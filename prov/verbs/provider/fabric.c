@@ -97,13 +97,12 @@ static int fabric_close(struct fid *fid)
 }
 
 static const struct fi_ops fabric_fid_ops = {
-	OFI_FID_DEFAULTS,
+	.size = OFI_FID_DEFAULTS,
 	.close = fabric_close,
 };
 
 static const struct fi_ops_fabric fabric_ops = {
-	.size = sizeof(struct fi_ops_fabric),
-	OFI_FABRIC_DEFAULTS,
+	.size = OFI_FABRIC_DEFAULTS,
 	.domain = vrb_domain_open,
 	.passive_ep = vrb_pep_open,
 	.eq_open = fabric_eq_open,

@@ -395,7 +395,7 @@ static int mr_close(struct fid *fid)
 }
 
 static const struct fi_ops mr_fid_ops = {
-	OFI_FID_DEFAULTS,
+	.size = OFI_FID_DEFAULTS,
 	.close = mr_close,
 	.bind = mr_bind,
 	.control = mr_control,
@@ -582,7 +582,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 }
 
 const struct fi_ops_mr vrb_mr_ops = {
-	OFI_MR_DEFAULTS,
+	.size = OFI_MR_DEFAULTS,
 	.reg = mr_reg,
 	.regv = mr_regv,
 	.regattr = mr_regattr,

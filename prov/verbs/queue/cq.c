@@ -205,7 +205,7 @@ static int cq_close(struct fid *fid)
 }
 
 static const struct fi_ops cq_fid_ops = {
-	OFI_FID_DEFAULTS,
+	.size = OFI_FID_DEFAULTS,
 	.close = cq_close,
 	.control = ofi_cq_control,
 	.ops_open = vrb_stats_open_ops,

@@ -397,12 +397,11 @@ static ssize_t read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
 	return n;
 }
 
-#define READER(fn)                                                                       \
-	{                                                                                \
-		.size = sizeof(struct fi_ops_cq), OFI_CQ_DEFAULTS, .read = (fn),         \
-		.readfrom = read_from, .readerr = ofi_cq_readerr, .sread = ofi_cq_sread, \
-		.sreadfrom = ofi_cq_sreadfrom, .signal = ofi_cq_signal,                  \
-		.strerror = vrb_cq_strerror,                                             \
+#define READER(fn)                                                                               \
+	{                                                                                        \
+		.size = OFI_CQ_DEFAULTS, .read = (fn), .readfrom = read_from,                    \
+		.readerr = ofi_cq_readerr, .sread = ofi_cq_sread, .sreadfrom = ofi_cq_sreadfrom, \
+		.signal = ofi_cq_signal, .strerror = vrb_cq_strerror,                            \
 	}
 
 const struct fi_ops_cq vrb_cq_ops[FI_CQ_FORMAT_TAGGED + 1] = {

@@ -21,7 +21,7 @@
 #include "prov/rdm/work.h"
 
 static const struct fi_ops_domain domain_ops = {
-	OFI_DOMAIN_DEFAULTS,
+	.size = OFI_DOMAIN_DEFAULTS,
 	.av_open = ofi_rdm_av_open,
 	.cq_open = vrb_rc_cq_open,
 	.endpoint = vrb_rc_open,

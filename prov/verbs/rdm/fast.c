@@ -156,16 +156,15 @@ static ssize_t rc_inject_nolock(struct fid_ep *fid, const void *buf, size_t len,
 	return inject_any(fid, false, buf, len, addr, 0, true);
 }
 
-#define MESSAGES(lock_)                                                                          \
-	{                                                                                        \
-		.size = sizeof(struct fi_ops_msg), OFI_MSG_DEFAULTS, OFI_RDM_MSG_CALLS,          \
-		.recv = ofi_rdm_recv##lock_, .send = rc_send##lock_, .inject = rc_inject##lock_, \
+#define MESSAGES(lock_)                                                                   \
+	{                                                                                 \
+		.size = OFI_MSG_DEFAULTS, OFI_RDM_MSG_CALLS, .recv = ofi_rdm_recv##lock_, \
+		.send = rc_send##lock_, .inject = rc_inject##lock_,                       \
 	}
 #define TAGGED(lock_)                                                                            \
 	{                                                                                        \
-		.size = sizeof(struct fi_ops_tagged), OFI_TAGGED_DEFAULTS, OFI_RDM_TAGGED_CALLS, \
-		.recv = ofi_rdm_trecv##lock_, .send = rc_tsend##lock_,                           \
-		.inject = rc_tinject##lock_,                                                     \
+		.size = OFI_TAGGED_DEFAULTS, OFI_RDM_TAGGED_CALLS, .recv = ofi_rdm_trecv##lock_, \
+		.send = rc_tsend##lock_, .inject = rc_tinject##lock_,                            \
 	}
 
 static const struct fi_ops_msg msg_ops = MESSAGES(), msg_nolock_ops = MESSAGES(_nolock);

@@ -148,11 +148,10 @@ static ssize_t rc_inject_write_nolock(struct fid_ep *fid, const void *buf, size_
 	return inject_any(fid, buf, len, addr, remote, key, true);
 }
 
-#define RMA(lock_)                                                                      \
-	{                                                                               \
-		.size = sizeof(struct fi_ops_rma), OFI_RMA_DEFAULTS, OFI_RDM_RMA_CALLS, \
-		.read = rc_read##lock_, .write = rc_write##lock_,                       \
-		.inject = rc_inject_write##lock_,                                       \
+#define RMA(lock_)                                                                   \
+	{                                                                            \
+		.size = OFI_RMA_DEFAULTS, OFI_RDM_RMA_CALLS, .read = rc_read##lock_, \
+		.write = rc_write##lock_, .inject = rc_inject_write##lock_,          \
 	}
 
 const struct fi_ops_rma vrb_rc_rma_ops = RMA();

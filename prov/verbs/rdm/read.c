@@ -305,10 +305,10 @@ static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *e
 	return buf;
 }
 
-#define CQ_OPS(nolock)                                                                             \
-	{                                                                                          \
-		.size = sizeof(struct fi_ops_cq), OFI_CQ_DEFAULTS, OFI_RDM_CQ_CALLS,               \
-		.read = cq_read##nolock, .readfrom = cq_readfrom##nolock, .strerror = cq_strerror, \
+#define CQ_OPS(nolock)                                                              \
+	{                                                                           \
+		.size = OFI_CQ_DEFAULTS, OFI_RDM_CQ_CALLS, .read = cq_read##nolock, \
+		.readfrom = cq_readfrom##nolock, .strerror = cq_strerror,           \
 	}
 
 static const struct fi_ops_cq cq_ops = CQ_OPS(), cq_nolock_ops = CQ_OPS(_nolock);

@@ -101,7 +101,7 @@ void vrb_shm_wake(struct vrb_shm_conn *shm)
 		return;
 	shm->wake_due = shm->wakes == VRB_SHM_WAKES || ibv_post_send(shm->conn->qp, &wr, &bad);
 	if (shm->wake_due) {
-		/* The peer sleeps, also if the application does not poll again. */
+		/* The peer sleeps until then, and the application may not poll again. */
 		shm_enlist(shm);
 		vrb_shm_of(shm)->calls->starved(shm->conn->ep);
 		return;
