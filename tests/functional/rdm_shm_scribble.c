@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "rdm_node.h"
 
-enum { LEN = 2000, VANDAL = 1, PING = 2, ROUNDS = 300, MS = 1500, MAPS = 64 };
+enum { LEN = 2000, VANDAL = 1, PING = 2, ROUNDS = 300, MS = 1500, SLEEP_MS = 5000, MAPS = 64 };
 
 struct range {
 	uint64_t *from, *to;
@@ -201,7 +201,7 @@ static void scribbled(struct child *bad, struct child *good)
 static void sleep_for(struct node *node, int round)
 {
 	struct fi_cq_tagged_entry entry;
-	ssize_t ret = fi_cq_sread(node->cq, &entry, 1, NULL, WAIT_MS);
+	ssize_t ret = fi_cq_sread(node->cq, &entry, 1, NULL, SLEEP_MS);
 
 	if (ret != 1)
 		FAIL("round %d: fi_cq_sread gives %zd, the next fi_cq_read %zd", round, ret,
