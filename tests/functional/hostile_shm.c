@@ -104,6 +104,18 @@ static int files(const struct child *server)
 	return count;
 }
 
+/* A file that takes the place of another one may be missing in a count. */
+static int most_files(const struct child *server)
+{
+	int i, count, most = 0;
+
+	for (i = 0; i < 10; i++) {
+		count = files(server);
+		most = count > most ? count : most;
+	}
+	return most;
+}
+
 static void test(void)
 {
 	struct child server, newcomer;
@@ -116,14 +128,14 @@ static void test(void)
 	child_hear(&server, &name, sizeof(name));
 	for (i = 0; i < FOES; i++)
 		CHECK(join(&foes[i], &name, 2000 + i));
-	count = files(&server);
+	count = most_files(&server);
 	printf("%d connections that answer no offer: %d files\n", FOES, count);
 	EQUAL(count, FILES);
 	child_say(&newcomer, &name, sizeof(name));
 	child_hear(&newcomer, &ms, sizeof(ms));
 	printf("a genuine peer shares memory after %d ms\n", ms);
 	CHECK(ms < SOON_MS);
-	CHECK(files(&server) <= FILES);
+	CHECK(most_files(&server) <= FILES);
 	child_end(&newcomer);
 	child_say(&server, &i, sizeof(i));
 	child_end(&server);
