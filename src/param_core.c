@@ -77,7 +77,7 @@ static const struct {
 	{ "mr_cache_max_size", FI_PARAM_SIZE_T,
 	  "Bytes of application memory that a domain for reliable datagrams keeps registered for later use (0 or more, default: no limit)" },
 	{ "mr_cache_max_count", FI_PARAM_SIZE_T,
-	  "Number of regions that it keeps registered; 0 registers memory for each use (0 or more, default: 4096)" },
+	  "Number of regions that it keeps registered; 0 registers memory for each use (0 to 1048576, default: 4096)" },
 	{ "mr_cache_monitor", FI_PARAM_STRING,
 	  "How it detects that memory is freed: userfaultfd; or disabled, which keeps nothing (default: userfaultfd)" },
 	NO_EFFECT("mr_cuda_cache_monitor_enabled", FI_PARAM_BOOL, "no",

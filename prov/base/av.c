@@ -124,13 +124,17 @@ int ofi_av_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 int ofi_av_close(struct fid *fid)
 {
 	struct ofi_av *av = (struct ofi_av *)fid;
+	struct ofi_ref *parent = av->parent;
 	int ret;
 
-	if (ofi_ref_inherited(av->parent))
+	if (ofi_ref_inherited(parent))
 		return 0;
+	/* What is freed last may belong to the domain. */
+	ofi_ref_get(parent);
 	ret = ofi_av_fini(av);
 	if (!ret)
 		av->cls->free(av);
+	ofi_ref_put(parent);
 	return ret;
 }
 

@@ -236,10 +236,28 @@ static uint64_t errors_of(const struct ofi_cntr *cntr)
 	return __atomic_load_n(&cntr->errors, __ATOMIC_SEQ_CST);
 }
 
+bool ofi_cntr_changed_since(const struct ofi_cntr *cntr, struct ofi_cntr_state *state)
+{
+	const struct ofi_cntr_state before = *state;
+
+	/* A write that is not counted yet is counted next time, even if its value is seen now. */
+	state->writes = __atomic_load_n(&cntr->writes, __ATOMIC_SEQ_CST);
+	state->value = value_of(cntr);
+	state->errors = errors_of(cntr);
+	return state->value != before.value || state->errors != before.errors ||
+	       state->writes != before.writes;
+}
+
+void ofi_cntr_write(struct ofi_cntr *cntr, uint64_t *what, uint64_t value)
+{
+	__atomic_store_n(what, value, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&cntr->writes, 1, __ATOMIC_SEQ_CST);
+	ofi_cntr_changed(cntr);
+}
+
 int ofi_cntr_trywait(struct fid *fid)
 {
 	struct ofi_cntr *cntr = (struct ofi_cntr *)fid;
-	uint64_t value, errors;
 	int ret;
 
 	if (cntr->wait.obj == FI_WAIT_NONE)
@@ -247,15 +265,11 @@ int ofi_cntr_trywait(struct fid *fid)
 	ofi_lock(&cntr->lock);
 	ret = is_deaf(cntr) ? -FI_EAGAIN : cntr_arm(cntr, &cntr->wait, OFI_CNTR_TRIED);
 	/* A change since the last call may have been signaled before the descriptor was cleared. */
-	value = value_of(cntr);
-	errors = errors_of(cntr);
-	if (value != cntr->tried_value || errors != cntr->tried_errors)
+	if (ofi_cntr_changed_since(cntr, &cntr->tried))
 		ret = -FI_EAGAIN;
 	/* The descriptor stays readable until a call finds nothing new. */
 	if (ret)
 		ofi_cntr_wake(cntr);
-	cntr->tried_value = value;
-	cntr->tried_errors = errors;
 	ofi_unlock(&cntr->lock);
 	ofi_triggers_run(cntr->triggers);
 	return ofi_triggers_due(cntr->triggers) ? -FI_EAGAIN : ret;
@@ -289,16 +303,14 @@ static int cntr_adderr(struct fid_cntr *fid, uint64_t value)
 
 static int cntr_set(struct fid_cntr *fid, uint64_t value)
 {
-	__atomic_store_n(&ofi_cntr(fid)->value, value, __ATOMIC_SEQ_CST);
-	ofi_cntr_changed(ofi_cntr(fid));
+	ofi_cntr_write(ofi_cntr(fid), &ofi_cntr(fid)->value, value);
 	ofi_triggers_run(ofi_cntr(fid)->triggers);
 	return 0;
 }
 
 static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 {
-	__atomic_store_n(&ofi_cntr(fid)->errors, value, __ATOMIC_SEQ_CST);
-	ofi_cntr_changed(ofi_cntr(fid));
+	ofi_cntr_write(ofi_cntr(fid), &ofi_cntr(fid)->errors, value);
 	ofi_triggers_run(ofi_cntr(fid)->triggers);
 	return 0;
 }

@@ -35,6 +35,11 @@ struct ofi_cntr_source_ops {
 
 struct ofi_cntr_source; /* private to cntr.c */
 
+/* What tells whether a counter has changed, also if it was set and has the same value again. */
+struct ofi_cntr_state {
+	uint64_t value, errors, writes;
+};
+
 /* The two kinds of sleepers: the application after fi_trywait, and threads in fi_cntr_wait. */
 enum { OFI_CNTR_TRIED = 1, OFI_CNTR_WAITED = 2 };
 
@@ -44,7 +49,8 @@ struct ofi_cntr {
 	struct ofi_ref *parent;
 	const struct fi_provider *prov;
 	uint64_t value, errors; /* atomic */
-	bool awaited;		/* deferred or triggered work waits for it; atomic */
+	uint64_t writes; /* number of times that the application has set one of them; atomic */
+	bool awaited;	 /* deferred or triggered work waits for it; atomic */
 	/* OFI_CNTR_* of those who sleep or are about to; the next change wakes them; atomic */
 	uint8_t armed;
 	struct ofi_wait wait; /* for the application; only its fi_trywait clears it */
@@ -59,8 +65,8 @@ struct ofi_cntr {
 	int sources_fd;	      /* watches the sources, or -1 */
 	struct ofi_lock lock; /* guards what follows */
 	LIST_HEAD(, ofi_cntr_source) sources;
-	unsigned int mute;		    /* number of sources without a descriptor */
-	uint64_t tried_value, tried_errors; /* values at the last trywait */
+	unsigned int mute;	     /* number of sources without a descriptor */
+	struct ofi_cntr_state tried; /* at the last trywait */
 };
 
 static inline struct ofi_cntr *ofi_cntr(struct fid_cntr *fid)
@@ -106,6 +112,10 @@ int ofi_cntr_watch_once(struct ofi_triggers *triggers, struct ofi_cntr_watches *
 			int fd);
 /* Undoes all registrations in the list. */
 void ofi_cntr_unwatch_all(struct ofi_triggers *triggers, struct ofi_cntr_watches *watches);
+/* Updates *state. Returns true if the counter has changed since. */
+bool ofi_cntr_changed_since(const struct ofi_cntr *cntr, struct ofi_cntr_state *state);
+/* Sets the value, or the number of errors. */
+void ofi_cntr_write(struct ofi_cntr *cntr, uint64_t *what, uint64_t value);
 /* Makes progress on the counter's sources, but runs no work. */
 void ofi_cntr_look(struct ofi_cntr *cntr);
 /*

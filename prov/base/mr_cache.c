@@ -480,12 +480,13 @@ void ofi_mr_cache_fini(struct ofi_mr_cache *cache)
 
 	if (cache->pid == getpid())
 		forget_all(cache);
+	/* Its thread may still deregister regions, which then become spare ones. */
+	if (cache->monitored)
+		ofi_monitor_close(&cache->monitor);
 	while ((region = TAILQ_FIRST(&cache->spare))) {
 		TAILQ_REMOVE(&cache->spare, region, link);
 		free(region);
 	}
-	if (cache->monitored)
-		ofi_monitor_close(&cache->monitor);
 	free(cache->index);
 	free(cache->reach);
 }

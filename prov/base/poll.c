@@ -15,7 +15,7 @@
 struct item {
 	struct fid *fid;
 	struct ofi_ref *ref;
-	uint64_t value, errors; /* values of a counter when it was last reported */
+	struct ofi_cntr_state seen; /* of a counter when it was last reported */
 	TAILQ_ENTRY(item) link;
 };
 
@@ -35,16 +35,9 @@ static struct poll_set *poll_set(struct fid_poll *fid)
 static bool cntr_ready(struct item *item)
 {
 	struct ofi_cntr *cntr = (struct ofi_cntr *)item->fid;
-	uint64_t value, errors;
-	bool ready;
 
 	ofi_cntr_progress(cntr);
-	value = __atomic_load_n(&cntr->value, __ATOMIC_ACQUIRE);
-	errors = __atomic_load_n(&cntr->errors, __ATOMIC_ACQUIRE);
-	ready = value != item->value || errors != item->errors;
-	item->value = value;
-	item->errors = errors;
-	return ready;
+	return ofi_cntr_changed_since(cntr, &item->seen);
 }
 
 static bool item_ready(struct item *item)

@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <stddef.h>
 #include <rdma/fi_errno.h>
+#include "src/ds/bias.h"
 #include "cntr.h"
 #include "trigger.h"
 
@@ -16,12 +17,16 @@ void ofi_triggers_init(struct ofi_triggers *triggers)
 
 void ofi_triggers_progress(struct ofi_triggers *triggers)
 {
+	bool outside = ofi_bias_outside;
 	struct ofi_cntr *cntr;
 
+	/* Other threads may be in the endpoints of these counters. */
+	ofi_bias_outside = outside || triggers->apart;
 	ofi_lock(&triggers->lock);
 	LIST_FOREACH (cntr, &triggers->cntrs, trigger_link)
 		ofi_cntr_look(cntr);
 	ofi_unlock(&triggers->lock);
+	ofi_bias_outside = outside;
 }
 
 /* The lock is held in this and all static functions below. */

@@ -42,6 +42,7 @@ TAILQ_HEAD(ofi_trigger_list, ofi_trigger);
 struct ofi_triggers {
 	unsigned int awaited; /* number of counters that work waits for; atomic */
 	bool due;	      /* work may be due; atomic */
+	bool apart;	      /* nothing serializes the threads in endpoints with one another */
 	struct ofi_lock
 		lock; /* guards what follows, and the waiting lists of the domain's counters */
 	bool running;

@@ -91,10 +91,14 @@ static void waitset_free(struct ofi_waitset *set)
 static int waitset_close(struct fid *fid)
 {
 	struct ofi_waitset *set = (struct ofi_waitset *)fid;
+	bool used;
 
 	if (ofi_ref_inherited(&set->own))
 		return 0;
-	if (!LIST_EMPTY(&set->members))
+	ofi_lock(&set->lock);
+	used = !LIST_EMPTY(&set->members);
+	ofi_unlock(&set->lock);
+	if (used)
 		return ofi_refuse(
 			set->prov, FI_LOG_FABRIC, -FI_EBUSY,
 			"fi_close: wait set %p is in use; close the queues and counters that were opened with it first\n",

@@ -380,6 +380,19 @@ static struct ofi_call call_of(const struct fi_deferred_work *from)
 	return call;
 }
 
+/*
+ * Without FI_TRIGGER, threads that read different completion queues may take no locks. Returns 0 if
+ * the capabilities have it.
+ */
+static ssize_t check_caps(const struct ofi_domain *domain, uint64_t caps)
+{
+	if (caps & FI_TRIGGER)
+		return 0;
+	return ofi_refuse(
+		domain->prov, FI_LOG_DOMAIN, -FI_EOPNOTSUPP,
+		"fi_control(FI_QUEUE_WORK): the domain or the endpoint was opened without FI_TRIGGER; request it in the hints of fi_getinfo\n");
+}
+
 /* Every structure of the union begins with the endpoint. */
 static ssize_t find_ep(ofi_work_find *find, const struct fi_deferred_work *from,
 		       struct ofi_work_ep *on)
@@ -391,11 +404,7 @@ static ssize_t find_ep(ofi_work_find *find, const struct fi_deferred_work *from,
 			on->domain->prov, FI_LOG_DOMAIN, -FI_EINVAL,
 			"fi_control(FI_QUEUE_WORK): %p is not an endpoint of the domain\n",
 			(void *)fid);
-	if (on->info->caps & FI_TRIGGER)
-		return 0;
-	return ofi_refuse(
-		on->domain->prov, FI_LOG_DOMAIN, -FI_EOPNOTSUPP,
-		"fi_control(FI_QUEUE_WORK): the endpoint was opened without FI_TRIGGER; request it in the hints of fi_getinfo\n");
+	return check_caps(on->domain, on->domain->info->caps & on->info->caps);
 }
 
 static ssize_t set_completion(struct ofi_work *work, struct fid_cntr *fid)
@@ -457,8 +466,7 @@ static int count_set(struct ofi_trigger *trigger)
 {
 	const struct count *count = (const struct count *)trigger;
 
-	__atomic_store_n(&count->cntr->value, count->value, __ATOMIC_SEQ_CST);
-	ofi_cntr_changed(count->cntr);
+	ofi_cntr_write(count->cntr, &count->cntr->value, count->value);
 	return 0;
 }
 
@@ -474,10 +482,12 @@ static ssize_t queue_count(struct ofi_domain *domain, const struct fi_deferred_w
 			   struct ofi_cntr *cntr)
 {
 	struct ofi_cntr *to = find_cntr(domain, from->op.cntr->cntr);
+	ssize_t ret =
+		!to || from->completion_cntr ? -FI_EINVAL : check_caps(domain, domain->info->caps);
 	struct count *count;
 
-	if (!to || from->completion_cntr)
-		return -FI_EINVAL;
+	if (ret)
+		return ret;
 	count = calloc(1, sizeof(*count));
 	if (!count)
 		return -FI_ENOMEM;

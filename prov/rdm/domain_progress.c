@@ -174,6 +174,7 @@ int ofi_rdm_domain_progress_open(struct ofi_domain *domain, bool automatic)
 	ofi_lock_init(&progress->lock);
 	LIST_INIT(&progress->eps);
 	progress->triggers = &domain->triggers;
+	progress->triggers->apart = attr->threading != FI_THREAD_DOMAIN;
 	progress->epfd = progress->wakefd = -1;
 	progress->biased = !automatic && is_serialized(attr->threading) && ofi_bias_init();
 	progress->with_domain = attr->threading == FI_THREAD_DOMAIN;

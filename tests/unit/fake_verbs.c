@@ -400,6 +400,8 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 {
 	if (fake.dereg_err)
 		return fake.dereg_err;
+	if (fake.on_end)
+		fake.on_end();
 	fake.mrs--;
 	free(mr);
 	return 0;
@@ -564,6 +566,8 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
 	fake_note_end("destroy");
+	if (fake.on_end)
+		fake.on_end();
 	fake_orphan(qp);
 	free(fake_qp(qp)->sends.posts);
 	free(fake_qp(qp)->recvs.posts);

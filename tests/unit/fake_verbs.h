@@ -91,10 +91,11 @@ struct fake_device {
 	bool forgets;	/* ibv_destroy_qp discards the QP's completions, like mlx5 */
 	bool flushes;	/* it flushes the QP, and polling fails at what is in CQs, like libefa */
 	bool no_events; /* CQs have no channel */
-	bool *dying;	/* set when a shared receive queue has been created */
-	unsigned int stale; /* completions of such queue pairs, before all others */
-	uint32_t ungranted; /* inline data that queue pairs have less than asked for */
-	uint8_t timers;	    /* timer values left by rdma_init_qp_attr */
+	void (*on_end)(void); /* called when a queue pair or a region ends */
+	bool *dying;	      /* set when a shared receive queue has been created */
+	unsigned int stale;   /* completions of such queue pairs, before all others */
+	uint32_t ungranted;   /* inline data that queue pairs have less than asked for */
+	uint8_t timers;	      /* timer values left by rdma_init_qp_attr */
 	/* The call number fail_at, counted by calls from 1, fails with fail_errno. */
 	unsigned int calls, fail_at;
 	int fail_errno;

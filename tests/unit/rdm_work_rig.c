@@ -233,6 +233,7 @@ int work_begin(void **state)
 	work_ep.fid.fid.fclass = FI_CLASS_EP;
 	work_ep.endpoint = &work_ep;
 	work_ep.deferred.calls = &calls;
+	work_domain.info = &work_info;
 	work_ep.domain = &work_domain;
 	work_ep.info = &work_info;
 	work_ep.enabled = true;

@@ -456,16 +456,47 @@ static void test_copy_out(void **state)
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
+static int held_when_freed;
+
+static void free_numbers(struct ofi_av *base)
+{
+	assert_ptr_equal(base, &av);
+	held_when_freed = (int)parent.children;
+}
+
+/* Another thread that closes the domain may not do so before. */
+static void domain_outlives_av(void **state)
+{
+	struct ofi_av_class freed = numbers;
+	unsigned int before = parent.children;
+
+	(void)state;
+	freed.free = free_numbers;
+	av.cls = &freed;
+	assert_int_equal(ofi_av_close(&av.fid.fid), 0);
+	assert_int_equal(held_when_freed, before);
+	assert_int_equal(parent.children, before - 1);
+	assert_int_equal(open_av(0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_attributes), TEST(test_insert),
-		TEST(test_some_fail),  TEST(test_errors_from_before),
-		TEST(test_bad_insert), TEST(test_remove),
-		TEST(test_user_ids),   TEST(test_bind),
-		TEST(test_events),     TEST(test_busy),
-		TEST(test_copy_out),   TEST(test_named_attributes),
-		TEST(test_named),      TEST(test_named_read_only),
+		TEST(test_attributes),
+		TEST(test_insert),
+		TEST(domain_outlives_av),
+		TEST(test_some_fail),
+		TEST(test_errors_from_before),
+		TEST(test_bad_insert),
+		TEST(test_remove),
+		TEST(test_user_ids),
+		TEST(test_bind),
+		TEST(test_events),
+		TEST(test_busy),
+		TEST(test_copy_out),
+		TEST(test_named_attributes),
+		TEST(test_named),
+		TEST(test_named_read_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -177,12 +177,36 @@ static void test_turns(void **state)
 	assert_int_equal(fi_close(&set->fid), 0);
 }
 
+/* A counter that was set may have the value again that it had when it was last reported. */
+static void same_value_after_set(void **state)
+{
+	struct fid_poll *set = open_set();
+	struct fid_cntr *cntr = open_cntr(&domain.ref, set);
+	void *found[1];
+
+	(void)state;
+	assert_int_equal(fi_poll_add(set, &cntr->fid, 0), 0);
+	fi_cntr_add(cntr, 1);
+	assert_int_equal(fi_poll(set, found, 1), 1);
+	fi_cntr_set(cntr, 0);
+	fi_cntr_add(cntr, 1);
+	assert_int_equal(fi_poll(set, found, 1), 1);
+	assert_int_equal(fi_poll(set, found, 1), 0);
+	fi_cntr_adderr(cntr, 1);
+	assert_int_equal(fi_poll(set, found, 1), 1);
+	fi_cntr_seterr(cntr, 0);
+	fi_cntr_adderr(cntr, 1);
+	assert_int_equal(fi_poll(set, found, 1), 1);
+	assert_int_equal(fi_poll_del(set, &cntr->fid, 0), 0);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+	assert_int_equal(fi_close(&set->fid), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_open),
-		cmocka_unit_test(test_members),
-		cmocka_unit_test(test_poll),
+		cmocka_unit_test(test_open),  cmocka_unit_test(test_members),
+		cmocka_unit_test(test_poll),  cmocka_unit_test(same_value_after_set),
 		cmocka_unit_test(test_turns),
 	};
 

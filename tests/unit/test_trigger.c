@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
+#include "src/ds/bias.h"
 #include "prov/base/cntr.h"
 #include "prov/base/trigger.h"
 
@@ -248,11 +249,47 @@ static void test_most(void **state)
 
 #define test(name) cmocka_unit_test_setup(name, setup)
 
+static int looks_outside, looks_inside;
+
+static void look(void *object)
+{
+	(void)object;
+	if (ofi_bias_outside)
+		looks_outside++;
+	else
+		looks_inside++;
+}
+
+/*
+ * A thread that looks for what work waits for may not be serialized with the threads in these
+ * endpoints, so it is no owner there.
+ */
+static void others_are_locked_out(void **state)
+{
+	static const struct ofi_cntr_source_ops ops = { .progress = look };
+	struct fid_cntr *cntr = open_cntr();
+
+	(void)state;
+	assert_int_equal(ofi_cntr_watch(ofi_cntr(cntr), &ops, &triggers, -1), 0);
+	add(cntr, 1, 1);
+	ofi_triggers_progress(&triggers);
+	assert_int_equal(looks_inside, 1);
+	triggers.apart = true;
+	ofi_triggers_progress(&triggers);
+	assert_int_equal(looks_inside, 1);
+	assert_int_equal(looks_outside, 1);
+	assert_false(ofi_bias_outside);
+	ofi_cntr_unwatch(ofi_cntr(cntr), &triggers);
+	fi_cntr_add(cntr, 1);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(test_order),  test(test_errors), test(test_retry),	     test(test_chain),
-		test(test_cancel), test(test_take),   test(test_take_ready), test(test_most),
+		test(test_order), test(test_errors),	       test(test_retry),
+		test(test_chain), test(others_are_locked_out), test(test_cancel),
+		test(test_take),  test(test_take_ready),       test(test_most),
 	};
 
 	return cmocka_run_group_tests_name("trigger", tests, NULL, NULL);

@@ -285,6 +285,26 @@ static void test_close_fails(void **state)
 	assert_int_equal(fi_close(&mr->fid), 0);
 }
 
+/* The kernel refuses calls for a device that was removed, and has freed what they would free. */
+static void test_close_of_lost_device(void **state)
+{
+	struct rig *rig = *state;
+	struct vrb_domain *domain;
+	struct ibv_mr *ibv;
+	struct fid_mr *mr;
+
+	rig_open_domain(rig);
+	domain = vrb_domain(rig->domain);
+	mr = reg(rig, FI_SEND);
+	ibv = fake.mr;
+	fake.dereg_err = EIO;
+	assert_int_equal(fi_close(&mr->fid), -FI_EIO);
+	domain->dead = true;
+	assert_int_equal(fi_close(&mr->fid), 0);
+	fake.dereg_err = 0;
+	assert_int_equal(ibv_dereg_mr(ibv), 0);
+}
+
 /* As in a domain of reliable datagrams, with FI_RMA_EVENT. */
 static struct fid_mr *reg_rdm(struct rig *rig, struct fid_cntr **cntr)
 {
@@ -529,16 +549,27 @@ static void test_buffers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_access),	       RIG_TEST(test_access_local),
-		RIG_TEST(test_access),	       RIG_TEST(test_access_no_atomics),
-		RIG_TEST(test_access_iwarp),   RIG_TEST(test_odp),
-		RIG_TEST(test_odp_receives),   RIG_TEST(test_keys),
-		RIG_TEST(test_refused),	       RIG_TEST(test_regattr),
-		RIG_TEST(test_device_refuses), RIG_TEST(test_close_fails),
-		RIG_TEST(test_bind),	       RIG_TEST(test_bind_refused),
-		RIG_TEST(test_close_waits),    RIG_TEST(test_local_only),
-		RIG_TEST(test_raw_keys),       RIG_TEST(test_refresh),
-		RIG_TEST(test_buffers),	       RIG_TEST(test_close_again),
+		RIG_TEST(test_access),
+		RIG_TEST(test_access_local),
+		RIG_TEST(test_access),
+		RIG_TEST(test_access_no_atomics),
+		RIG_TEST(test_access_iwarp),
+		RIG_TEST(test_odp),
+		RIG_TEST(test_odp_receives),
+		RIG_TEST(test_keys),
+		RIG_TEST(test_refused),
+		RIG_TEST(test_regattr),
+		RIG_TEST(test_device_refuses),
+		RIG_TEST(test_close_fails),
+		RIG_TEST(test_close_of_lost_device),
+		RIG_TEST(test_bind),
+		RIG_TEST(test_bind_refused),
+		RIG_TEST(test_close_waits),
+		RIG_TEST(test_local_only),
+		RIG_TEST(test_raw_keys),
+		RIG_TEST(test_refresh),
+		RIG_TEST(test_buffers),
+		RIG_TEST(test_close_again),
 	};
 
 	return cmocka_run_group_tests_name("verbs_mr", tests, NULL, NULL);

@@ -399,6 +399,7 @@ static void test_one_way(void **state)
 {
 	struct rig *rig = *state;
 
+	rig->info->caps |= FI_TRIGGER;
 	rig_open_cqs(rig);
 	check_one_way(rig, FI_TRANSMIT, rig->cq[0], FI_OP_RECV);
 	check_one_way(rig, FI_RECV, rig->cq[1], FI_OP_SEND);
@@ -441,6 +442,10 @@ static void test_without(void **state)
 	rig_connect(rig);
 	when = done = cnt_open_cntr(rig, FI_WAIT_NONE);
 	work = work_send(rig, &op, 1);
+	assert_int_equal(queue(rig, &work), -FI_EOPNOTSUPP);
+	work.op_type = FI_OP_CNTR_ADD;
+	work.completion_cntr = NULL;
+	work.op.cntr = &(struct fi_op_cntr){ .cntr = when, .value = 1 };
 	assert_int_equal(queue(rig, &work), -FI_EOPNOTSUPP);
 	assert_int_equal(fi_sendmsg(rig->ep, &msg, FI_TRIGGER), -FI_EBADFLAGS);
 	assert_int_equal(fi_close(&when->fid), 0);

@@ -182,10 +182,11 @@ static void ep_free(struct vrb_ep *ep)
 	vrb_srx_leave(ep);
 	if (ep->listed)
 		set_listed(ep, false);
+	vrb_ep_close_queues(ep);
 	vrb_qp_destroy(ep);
+	vrb_ep_free_queues(ep);
 	if (vrb_ep_is_dgram(ep))
 		vrb_dgram_fini(vrb_dgram_of(ep));
-	vrb_ep_free_queues(ep);
 	vrb_cntr_unbind(ep);
 	vrb_ep_unbind(ep);
 	vrb_batch_free(ep->batch);

@@ -140,6 +140,8 @@ void vrb_ep_down(struct vrb_ep *ep, int err);
 
 /* Allocates rings of the sizes in its fi_info. Returns 0 or -FI_ENOMEM. */
 int vrb_ep_new_queues(struct vrb_ep *ep);
+/* Threads that read the completion queues leave the endpoint alone from now on. */
+void vrb_ep_close_queues(struct vrb_ep *ep);
 /* Frees the queues. An attached queue outlives the endpoint; the CQ frees it. */
 void vrb_ep_free_queues(struct vrb_ep *ep);
 /*

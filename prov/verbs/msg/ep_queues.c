@@ -32,6 +32,14 @@ static void clear_device(const struct vrb_wq *wq)
 		vrb_cq_save(wq->cq);
 }
 
+void vrb_ep_close_queues(struct vrb_ep *ep)
+{
+	if (ep->sq && ep->sq->cq)
+		vrb_cq_close_wq(ep->sq->cq, ep->sq);
+	if (ep->rq && ep->rq->cq)
+		vrb_cq_close_wq(ep->rq->cq, ep->rq);
+}
+
 void vrb_ep_free_queues(struct vrb_ep *ep)
 {
 	clear_device(ep->sq);

@@ -365,6 +365,9 @@ static int mr_dereg(struct vrb_mr *mr)
 		buffer = &mr->buffers[mr->count - 1];
 		vrb_mr_table_remove(mr->domain, buffer->ibv);
 		err = ibv_dereg_mr(buffer->ibv);
+		/* The kernel frees what an application has of a device that is removed. */
+		if (err == EIO && __atomic_load_n(&mr->domain->dead, __ATOMIC_ACQUIRE))
+			err = 0;
 		if (err)
 			FI_WARN(&vrb_prov, FI_LOG_MR, "fi_close: ibv_dereg_mr of key 0x%x: %s%s\n",
 				buffer->ibv->rkey, strerror(err), vrb_remedy(err));

@@ -12,7 +12,8 @@
 #include "prov/verbs/provider/mr.h"
 #include "prov/verbs/provider/prov.h"
 
-#define MAX_COUNT 4096 /* default */
+#define MAX_COUNT 4096	  /* default */
+#define MOST	  1048576 /* more mappings than the kernel permits to watch */
 
 static bool is_refused(int err)
 {
@@ -94,6 +95,12 @@ int vrb_rdm_cache_open(struct vrb_domain *domain, struct ofi_mr_cache **cache)
 	opened->arg = domain;
 	fi_param_get(NULL, "mr_cache_max_count", &count);
 	fi_param_get(NULL, "mr_cache_max_size", &size);
+	if (count > MOST) {
+		FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
+			"fi_domain: FI_MR_CACHE_MAX_COUNT is %zu, %d regions are kept at most\n",
+			count, MOST);
+		count = MOST;
+	}
 	ret = ofi_mr_cache_init(opened, count, size, wants_monitor());
 	if (ret) {
 		free(opened);
