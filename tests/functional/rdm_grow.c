@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_rma.h>
-#include <rdma/fi_stats.h>
 #include "rdm_node.h"
 
 enum {
@@ -245,25 +244,6 @@ static void exchange_with(struct child *child, struct end *end)
 	child_say(child, &place, sizeof(place));
 	exchange(end);
 	child_hear(child, &word, 1);
-}
-
-/* Returns true if this process has a peer with that transport. */
-static bool has_peer_on(const char *transport)
-{
-	struct fi_stats_attr attr = { .size = sizeof(attr) };
-	struct fi_stats_peer peer = { 0 };
-	struct fi_ops_stats_process *ops;
-	bool found = false;
-	struct fid *fid;
-	int ret;
-
-	OK(fi_open(FI_VERSION(2, 6), "stats", &attr, sizeof(attr), 0, &fid, NULL));
-	OK(fi_open_ops(fid, FI_STATS_PROCESS_OPS, 0, (void **)&ops, NULL));
-	while ((ret = ops->next_peer(fid, peer.id, &peer)) == 1)
-		found |= !strcmp(peer.transport, transport);
-	RETURNS(ret, 0);
-	OK(fi_close(fid));
-	return found;
 }
 
 static void both_grow(void)

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <rdma/fi_stats.h>
 
 const char *node_auth_key;
 bool node_av_keys;
@@ -158,6 +159,24 @@ unsigned int count_qps(void)
 	CHECK(file && fscanf(file, "%u", &count) == 1);
 	pclose(file);
 	return count;
+}
+
+bool has_peer_on(const char *transport)
+{
+	struct fi_stats_attr attr = { .size = sizeof(attr) };
+	struct fi_stats_peer peer = { 0 };
+	struct fi_ops_stats_process *ops;
+	bool found = false;
+	struct fid *fid;
+	int ret;
+
+	OK(fi_open(FI_VERSION(2, 6), "stats", &attr, sizeof(attr), 0, &fid, NULL));
+	OK(fi_open_ops(fid, FI_STATS_PROCESS_OPS, 0, (void **)&ops, NULL));
+	while ((ret = ops->next_peer(fid, peer.id, &peer)) == 1)
+		found |= !strcmp(peer.transport, transport);
+	RETURNS(ret, 0);
+	OK(fi_close(fid));
+	return found;
 }
 
 struct child child_start(void (*run)(struct child *parent, void *arg), void *arg)

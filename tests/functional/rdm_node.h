@@ -58,6 +58,8 @@ void node_tsend(struct node *node, const void *buf, size_t len, fi_addr_t to, ui
 void node_trecv(struct node *node, void *buf, size_t len, uint64_t tag, void *context);
 /* Returns the current number of queue pairs on the device. */
 unsigned int count_qps(void);
+/* Returns true if this process has a peer with that transport: rc, ud, ... */
+bool has_peer_on(const char *transport);
 
 struct child {
 	pid_t pid;

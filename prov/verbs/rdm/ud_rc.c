@@ -33,7 +33,7 @@
 #define WAITS	    64u		 /* posting fails after so many, until all others complete */
 #define LEAST	    64u		 /* receives of which half is still enough */
 #define READS_MAX   255u
-#define ACK_TIMEOUT 14 /* 67 ms */
+#define ACK_TIMEOUT 17 /* 537 ms: with retries, a network may fail over meanwhile */
 #define NUMBER_MAX  0xffffffu
 
 static enum ibv_mtu path_mtu(const struct vrb_ud *all)
