@@ -250,8 +250,8 @@ bool ofi_cntr_changed_since(const struct ofi_cntr *cntr, struct ofi_cntr_state *
 
 void ofi_cntr_write(struct ofi_cntr *cntr, uint64_t *what, uint64_t value)
 {
-	__atomic_store_n(what, value, __ATOMIC_SEQ_CST);
-	__atomic_add_fetch(&cntr->writes, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_exchange_n(what, value, __ATOMIC_SEQ_CST) != value)
+		__atomic_add_fetch(&cntr->writes, 1, __ATOMIC_SEQ_CST);
 	ofi_cntr_changed(cntr);
 }
 

@@ -49,7 +49,7 @@ struct ofi_cntr {
 	struct ofi_ref *parent;
 	const struct fi_provider *prov;
 	uint64_t value, errors; /* atomic */
-	uint64_t writes; /* number of times that the application has set one of them; atomic */
+	uint64_t writes; /* number of times that the application has changed one of them; atomic */
 	bool awaited;	 /* deferred or triggered work waits for it; atomic */
 	/* OFI_CNTR_* of those who sleep or are about to; the next change wakes them; atomic */
 	uint8_t armed;

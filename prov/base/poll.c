@@ -157,10 +157,14 @@ static int poll_del(struct fid_poll *fid, struct fid *event_fid, uint64_t flags)
 static int poll_close(struct fid *fid)
 {
 	struct poll_set *set = (struct poll_set *)fid;
+	bool used;
 
 	if (ofi_ref_inherited(set->parent))
 		return 0;
-	if (!TAILQ_EMPTY(&set->items))
+	ofi_lock(&set->lock);
+	used = !TAILQ_EMPTY(&set->items);
+	ofi_unlock(&set->lock);
+	if (used)
 		return ofi_refuse(
 			set->prov, FI_LOG_DOMAIN, -FI_EBUSY,
 			"fi_close: poll set %p is not empty; remove its members with fi_poll_del first\n",

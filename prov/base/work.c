@@ -310,7 +310,7 @@ ssize_t ofi_work_trigger(const struct ofi_work_ops *ops, const struct ofi_work_e
 	uint64_t threshold;
 	ssize_t ret;
 
-	if (!(call->flags & FI_TRIGGER) || !(on->info->caps & FI_TRIGGER))
+	if (!(call->flags & on->domain->info->caps & on->info->caps & FI_TRIGGER))
 		return -FI_EBADFLAGS;
 	ret = trigger_condition(on->domain, *ofi_call_context(&copy), &cntr, &threshold);
 	if (!ret)

@@ -186,11 +186,20 @@ static enum ofi_rdm_ack_due ack_again(struct ofi_rdm_ack *ack, struct ofi_rdm_ac
 	return why;
 }
 
+/* The time by which this process or its host is late is not a silence of the peer. */
+static void ack_skip_pause(struct ofi_rdm_ack *ack, uint64_t now)
+{
+	uint64_t late = now > ack->timer + ack->params->max ? now - ack->timer : 0;
+
+	ack->last_arrival = now - ack->last_arrival > late ? ack->last_arrival + late : now;
+}
+
 enum ofi_rdm_ack_due ofi_rdm_ack_due(struct ofi_rdm_ack *ack, uint64_t now,
 				     struct ofi_rdm_ack_node **node)
 {
 	if (!ack->first)
 		return OFI_RDM_ACK_NOTHING;
+	ack_skip_pause(ack, now);
 	if (now >= ack->last_arrival + ack->params->silence)
 		return OFI_RDM_ACK_GIVE_UP;
 	for (*node = ack->first; *node; *node = (*node)->next)

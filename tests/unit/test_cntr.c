@@ -386,6 +386,12 @@ static void test_trywait(void **state)
 	assert_int_equal(try(cntr), -FI_EAGAIN);
 	assert_int_equal(try(cntr), 0);
 	assert_false(readable(fd, 0));
+	fi_cntr_set(cntr, 0);
+	fi_cntr_set(cntr, 1);
+	assert_int_equal(try(cntr), -FI_EAGAIN);
+	assert_int_equal(try(cntr), 0);
+	fi_cntr_set(cntr, 1);
+	assert_int_equal(try(cntr), 0);
 	fi_cntr_adderr(cntr, 1);
 	assert_true(readable(fd, LONG));
 

@@ -276,6 +276,22 @@ static void test_silence(void **state)
 	assert_true(sent > 10 && sent < 25);
 }
 
+/* Nobody looked for a while: what has arrived meanwhile, if anything, is not known yet. */
+static void test_pause(void **state)
+{
+	struct ofi_rdm_ack_node node, *again;
+	struct ofi_rdm_ack ack;
+	uint64_t resumed = 7000 + 2 * SILENCE, now = resumed;
+
+	(void)state;
+	ofi_rdm_ack_init(&ack, &params, 0);
+	ofi_rdm_ack_sent(&ack, &node, 7000);
+	while (ofi_rdm_ack_due(&ack, now, &again) == OFI_RDM_ACK_TIMEOUT)
+		now = ofi_rdm_ack_next(&ack);
+	assert_in_range(now, resumed + SILENCE - params.max, resumed + SILENCE);
+	assert_int_equal(ofi_rdm_ack_due(&ack, now, &again), OFI_RDM_ACK_GIVE_UP);
+}
+
 static void test_size(void **state)
 {
 	(void)state;
@@ -290,6 +306,7 @@ int main(void)
 		cmocka_unit_test(test_reorder), cmocka_unit_test(test_copies),
 		cmocka_unit_test(test_lies),	cmocka_unit_test(test_delayed),
 		cmocka_unit_test(test_silence), cmocka_unit_test(test_size),
+		cmocka_unit_test(test_pause),
 	};
 
 	return cmocka_run_group_tests_name("rdm_ack_rules", tests, NULL, NULL);

@@ -225,6 +225,7 @@ static void who_is_not_serialized_is_outside(void **state)
 		progressed_outside = i;
 		source->progress(source_of);
 		assert_int_equal(progressed_outside, threading[i] != FI_THREAD_DOMAIN);
+		assert_int_equal(domain.triggers.apart, threading[i] != FI_THREAD_DOMAIN);
 		assert_false(ofi_bias_outside);
 		ofi_rdm_domain_progress_unwatch(all, &cntr);
 		take_all_out(1);

@@ -322,6 +322,20 @@ static void test_lost(void **state)
 	assert_int_equal(fi_close(&other->fid), 0);
 }
 
+static void test_unread_of_lost_is_dropped(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->one_cq = true;
+	rig_connect(rig);
+	fake_qp(rig_qp(rig))->deaf = true;
+	post_recv(rig->ep, &context[0]);
+	vrb_ep_down(vrb_ep(rig->ep), -FI_ENODEV);
+	assert_int_equal(fi_close(&rig->ep->fid), 0);
+	rig->ep = NULL;
+	rig_no_entry(rig->cq[0]);
+}
+
 static void test_lost_poll_fails(void **state)
 {
 	struct rig *rig = *state;
@@ -571,6 +585,7 @@ int main(void)
 		RIG_TEST(test_closed_cq),
 		RIG_TEST(test_lost),
 		RIG_TEST(test_open_attr),
+		RIG_TEST(test_unread_of_lost_is_dropped),
 		RIG_TEST(test_lost_poll_fails),
 		RIG_TEST(test_open_fails),
 		RIG_TEST(test_busy),

@@ -405,6 +405,24 @@ static void test_one_way(void **state)
 	check_one_way(rig, FI_RECV, rig->cq[1], FI_OP_SEND);
 }
 
+/* The domain was opened without the capability, so that its threads may take no locks. */
+static void test_domain_without(void **state)
+{
+	struct rig *rig = *state;
+	struct fi_deferred_work work;
+	struct fi_op_msg op;
+	struct fi_triggered_context context;
+	struct fi_msg msg = { .context = &context };
+
+	rig_open_domain(rig);
+	open_trigger(rig);
+	context = at(1);
+	work = work_send(rig, &op, 1);
+	assert_int_equal(queue(rig, &work), -FI_EOPNOTSUPP);
+	assert_int_equal(fi_sendmsg(rig->ep, &msg, FI_TRIGGER), -FI_EBADFLAGS);
+	close_trigger(rig);
+}
+
 /*
  * Receives cannot wait on an endpoint with a shared receive context. Such work would never be
  * posted, and would hold up what waits behind it.
@@ -454,10 +472,19 @@ static void test_without(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_messages),  RIG_TEST(test_rma),	  RIG_TEST(test_atomics),
-		RIG_TEST(test_deferred),  RIG_TEST(test_chain),	  RIG_TEST(test_cancel),
-		RIG_TEST(test_full),	  RIG_TEST(test_down),	  RIG_TEST(test_bad),
-		RIG_TEST(test_without),	  RIG_TEST(test_strange), RIG_TEST(test_one_way),
+		RIG_TEST(test_messages),
+		RIG_TEST(test_rma),
+		RIG_TEST(test_atomics),
+		RIG_TEST(test_deferred),
+		RIG_TEST(test_chain),
+		RIG_TEST(test_cancel),
+		RIG_TEST(test_full),
+		RIG_TEST(test_down),
+		RIG_TEST(test_bad),
+		RIG_TEST(test_without),
+		RIG_TEST(test_domain_without),
+		RIG_TEST(test_strange),
+		RIG_TEST(test_one_way),
 		RIG_TEST(test_shared_rx),
 	};
 

@@ -36,7 +36,7 @@ const struct ofi_param vrb_param_table[] = {
 	INT(retry_count, 6, 0, 7,
 	    "How many times an unacknowledged packet is resent; soft-RoCE takes 7 as forever"),
 	INT(ack_timeout, 0, 0, 31,
-	    "How long to wait for an acknowledgment, 4.096 us times 2 to this power; 0 leaves it to the connection manager"),
+	    "How long to wait for an acknowledgment, 4.096 us times 2 to this power; 0 leaves it to the connection manager, and means 17 for queue pairs that FI_VERBS_RDM_TRANSPORT=auto makes"),
 	INT(resolve_timeout, 2000, 1, INT_MAX, "Milliseconds to resolve an address or a route"),
 	INT(cqread_bunch_size, 8, 1, 32, "Completions polled from the device at once"),
 	INT(gid_idx, -1, -1, 255,

@@ -62,9 +62,7 @@ static int take_lost(struct vrb_cq *cq)
 	struct vrb_wq *wq;
 
 	LIST_FOREACH (wq, &cq->wqs, siblings) {
-		if (!__atomic_load_n(&wq->lost, __ATOMIC_ACQUIRE))
-			continue;
-		if (!vrb_wq_used(wq))
+		if (wq->closed || !__atomic_load_n(&wq->lost, __ATOMIC_ACQUIRE) || !vrb_wq_used(wq))
 			continue;
 		cq->wc[0] = (struct ibv_wc){
 			.wr_id = (uintptr_t)wq->tail,
@@ -96,7 +94,7 @@ void vrb_cq_ring_held(struct vrb_cq *cq)
 	    VRB_CQ_HELD)
 		return;
 	LIST_FOREACH (wq, &cq->wqs, siblings)
-		if (vrb_wq_held(wq))
+		if (!wq->closed && vrb_wq_held(wq))
 			vrb_batch_flush(wq->ep);
 }
 
