@@ -301,6 +301,16 @@ static ssize_t work_queue(struct ofi_work *work)
 	return ret;
 }
 
+/*
+ * Returns false if threads that read different completion queues may take no locks: work would make
+ * one of them look at the queues of others.
+ */
+static bool runs_work(const struct ofi_domain *domain)
+{
+	return domain->info->caps & FI_TRIGGER ||
+	       domain->info->domain_attr->threading != FI_THREAD_COMPLETION;
+}
+
 ssize_t ofi_work_trigger(const struct ofi_work_ops *ops, const struct ofi_work_ep *on,
 			 const struct ofi_call *call)
 {
@@ -310,7 +320,7 @@ ssize_t ofi_work_trigger(const struct ofi_work_ops *ops, const struct ofi_work_e
 	uint64_t threshold;
 	ssize_t ret;
 
-	if (!(call->flags & on->domain->info->caps & on->info->caps & FI_TRIGGER))
+	if (!(call->flags & on->info->caps & FI_TRIGGER) || !runs_work(on->domain))
 		return -FI_EBADFLAGS;
 	ret = trigger_condition(on->domain, *ofi_call_context(&copy), &cntr, &threshold);
 	if (!ret)
@@ -380,13 +390,9 @@ static struct ofi_call call_of(const struct fi_deferred_work *from)
 	return call;
 }
 
-/*
- * Without FI_TRIGGER, threads that read different completion queues may take no locks. Returns 0 if
- * the capabilities have it.
- */
 static ssize_t check_caps(const struct ofi_domain *domain, uint64_t caps)
 {
-	if (caps & FI_TRIGGER)
+	if (caps & FI_TRIGGER && runs_work(domain))
 		return 0;
 	return ofi_refuse(
 		domain->prov, FI_LOG_DOMAIN, -FI_EOPNOTSUPP,
@@ -404,7 +410,7 @@ static ssize_t find_ep(ofi_work_find *find, const struct fi_deferred_work *from,
 			on->domain->prov, FI_LOG_DOMAIN, -FI_EINVAL,
 			"fi_control(FI_QUEUE_WORK): %p is not an endpoint of the domain\n",
 			(void *)fid);
-	return check_caps(on->domain, on->domain->info->caps & on->info->caps);
+	return check_caps(on->domain, on->info->caps);
 }
 
 static ssize_t set_completion(struct ofi_work *work, struct fid_cntr *fid)
@@ -482,8 +488,7 @@ static ssize_t queue_count(struct ofi_domain *domain, const struct fi_deferred_w
 			   struct ofi_cntr *cntr)
 {
 	struct ofi_cntr *to = find_cntr(domain, from->op.cntr->cntr);
-	ssize_t ret =
-		!to || from->completion_cntr ? -FI_EINVAL : check_caps(domain, domain->info->caps);
+	ssize_t ret = !to || from->completion_cntr ? -FI_EINVAL : check_caps(domain, FI_TRIGGER);
 	struct count *count;
 
 	if (ret)

@@ -399,13 +399,22 @@ static void test_one_way(void **state)
 {
 	struct rig *rig = *state;
 
-	rig->info->caps |= FI_TRIGGER;
 	rig_open_cqs(rig);
 	check_one_way(rig, FI_TRANSMIT, rig->cq[0], FI_OP_RECV);
 	check_one_way(rig, FI_RECV, rig->cq[1], FI_OP_SEND);
 }
 
-/* The domain was opened without the capability, so that its threads may take no locks. */
+static struct fi_deferred_work work_add(void)
+{
+	static struct fi_op_cntr op;
+
+	op = (struct fi_op_cntr){ .cntr = done, .value = 1 };
+	return (struct fi_deferred_work){
+		.threshold = 1, .triggering_cntr = when, .op_type = FI_OP_CNTR_ADD, .op.cntr = &op
+	};
+}
+
+/* The threads of a domain that was opened without the capability may take no locks. */
 static void test_domain_without(void **state)
 {
 	struct rig *rig = *state;
@@ -414,10 +423,13 @@ static void test_domain_without(void **state)
 	struct fi_triggered_context context;
 	struct fi_msg msg = { .context = &context };
 
+	rig->info->domain_attr->threading = FI_THREAD_COMPLETION;
 	rig_open_domain(rig);
 	open_trigger(rig);
 	context = at(1);
 	work = work_send(rig, &op, 1);
+	assert_int_equal(queue(rig, &work), -FI_EOPNOTSUPP);
+	work = work_add();
 	assert_int_equal(queue(rig, &work), -FI_EOPNOTSUPP);
 	assert_int_equal(fi_sendmsg(rig->ep, &msg, FI_TRIGGER), -FI_EBADFLAGS);
 	close_trigger(rig);
@@ -461,10 +473,10 @@ static void test_without(void **state)
 	when = done = cnt_open_cntr(rig, FI_WAIT_NONE);
 	work = work_send(rig, &op, 1);
 	assert_int_equal(queue(rig, &work), -FI_EOPNOTSUPP);
-	work.op_type = FI_OP_CNTR_ADD;
-	work.completion_cntr = NULL;
-	work.op.cntr = &(struct fi_op_cntr){ .cntr = when, .value = 1 };
-	assert_int_equal(queue(rig, &work), -FI_EOPNOTSUPP);
+	work = work_add();
+	assert_int_equal(queue(rig, &work), 0);
+	assert_int_equal(fi_cntr_add(when, 1), 0);
+	assert_int_equal(fi_cntr_read(done), 2);
 	assert_int_equal(fi_sendmsg(rig->ep, &msg, FI_TRIGGER), -FI_EBADFLAGS);
 	assert_int_equal(fi_close(&when->fid), 0);
 }
