@@ -6,7 +6,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <arpa/inet.h>
 #include "fixture.h"
 #include "hosts.h"
 #include "rdm_lossy.h"
@@ -141,13 +140,9 @@ static void run_round(void)
 
 static void run(void)
 {
-	struct sockaddr_in peer = { .sin_family = AF_INET };
 	unsigned int i;
 
-	node_open(&node, SERVICE);
-	peer.sin_port = node.name.in.sin_port;
-	EQUAL(inet_pton(AF_INET, need_env("WEFT_PEER_ADDRS"), &peer.sin_addr), 1);
-	to = node_know(&node, &peer);
+	to = node_open_host(&node, SERVICE);
 	for (i = 0; i < rounds; i++)
 		run_round();
 	node_close(&node);

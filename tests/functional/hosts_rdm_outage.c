@@ -5,7 +5,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <arpa/inet.h>
 #include "hosts.h"
 #include "rdm_node.h"
 
@@ -14,16 +13,6 @@
 enum { ROUNDS = 300, LEN = 6000, OUTAGE_MS = 1200, TAG = 1 };
 
 static uint8_t out[LEN], in[LEN];
-
-static fi_addr_t begin(struct node *node)
-{
-	struct sockaddr_in peer = { .sin_family = AF_INET };
-
-	node_open(node, SERVICE);
-	peer.sin_port = node->name.in.sin_port;
-	EQUAL(inet_pton(AF_INET, need_env("WEFT_PEER_ADDRS"), &peer.sin_addr), 1);
-	return node_know(node, &peer);
-}
 
 static void stop_network(void)
 {
@@ -49,7 +38,7 @@ static void receive(struct node *node, unsigned int i)
 static void echo(void)
 {
 	struct node node;
-	fi_addr_t to = begin(&node);
+	fi_addr_t to = node_open_host(&node, SERVICE);
 	unsigned int i;
 
 	for (i = 0; i < ROUNDS; i++) {
@@ -66,7 +55,7 @@ static void echo(void)
 static void ask(void)
 {
 	struct node node;
-	fi_addr_t to = begin(&node);
+	fi_addr_t to = node_open_host(&node, SERVICE);
 	uint64_t start = 0;
 	unsigned int i;
 

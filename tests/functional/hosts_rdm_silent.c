@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <arpa/inet.h>
 #include <rdma/fi_tagged.h>
 #include "fixture.h"
 #include "hosts.h"
@@ -28,22 +27,12 @@ static void silence(bool on)
 	shell(command);
 }
 
-static fi_addr_t begin(struct node *node)
-{
-	struct sockaddr_in peer = { .sin_family = AF_INET };
-
-	node_open(node, SERVICE);
-	peer.sin_port = node->name.in.sin_port;
-	EQUAL(inet_pton(AF_INET, need_env("WEFT_PEER_ADDRS"), &peer.sin_addr), 1);
-	return node_know(node, &peer);
-}
-
 /* No receive is posted for the second message. */
 static void vanish(void)
 {
 	struct node node;
 
-	begin(&node);
+	node_open_host(&node, SERVICE);
 	node_trecv(&node, small, sizeof(small), 1, NULL);
 	node_wait(&node);
 	sleep_ms(1000);
@@ -73,7 +62,7 @@ static void survive(void)
 	uint64_t start;
 	fi_addr_t to;
 
-	to = begin(&node);
+	to = node_open_host(&node, SERVICE);
 	node_tsend(&node, small, sizeof(small), to, 1);
 	node_wait(&node);
 	post(&node, small, sizeof(small), to);

@@ -2,7 +2,6 @@
 /* Messages between two hosts over a network that treats packets badly (rdm_lossy.h). */
 #include <stdio.h>
 #include <stdlib.h>
-#include <arpa/inet.h>
 #include "fixture.h"
 #include "hosts.h"
 #include "rdm_lossy.h"
@@ -83,16 +82,12 @@ static void part(struct node *node, fi_addr_t to)
 
 static void run(void)
 {
-	struct sockaddr_in peer = { .sin_family = AF_INET };
 	struct node node;
 	unsigned int i;
 	fi_addr_t to;
 
 	lossy_shape(network);
-	node_open(&node, SERVICE);
-	peer.sin_port = node.name.in.sin_port;
-	EQUAL(inet_pton(AF_INET, need_env("WEFT_PEER_ADDRS"), &peer.sin_addr), 1);
-	to = node_know(&node, &peer);
+	to = node_open_host(&node, SERVICE);
 	for (i = 0; i < MESSAGES; i++)
 		node_trecv(&node, ins[i], LARGEST, TAG, ins[i]);
 	exchange(&node, to);

@@ -3,6 +3,7 @@
 #include "rdm_node.h"
 #include "rdm.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -85,6 +86,16 @@ fi_addr_t node_know(struct node *node, const void *name)
 
 	RETURNS(fi_av_insert(node->av, name, 1, &addr, 0, NULL), 1);
 	return addr;
+}
+
+fi_addr_t node_open_host(struct node *node, const char *service)
+{
+	struct sockaddr_in peer = { .sin_family = AF_INET };
+
+	node_open(node, service);
+	peer.sin_port = node->name.in.sin_port;
+	EQUAL(inet_pton(AF_INET, need_env("WEFT_PEER_ADDRS"), &peer.sin_addr), 1);
+	return node_know(node, &peer);
 }
 
 bool node_poll(struct node *node, struct fi_cq_tagged_entry *entry, int *err)

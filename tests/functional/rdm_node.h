@@ -43,6 +43,8 @@ extern enum fi_wait_obj node_wait_obj;
 void node_open(struct node *node, const char *service);
 /* Opens a node at any port, with an address vector with these attributes. */
 void node_open_av(struct node *node, struct fi_av_attr *av);
+/* Opens a node at a port, and returns the address of the one at the same port of the other host. */
+fi_addr_t node_open_host(struct node *node, const char *service);
 void node_close(struct node *node);
 fi_addr_t node_know(struct node *node, const void *name);
 /* Waits for a successful completion. */
