@@ -129,7 +129,7 @@ int ofi_av_close(struct fid *fid)
 
 	if (ofi_ref_inherited(parent))
 		return 0;
-	/* What is freed last may belong to the domain. */
+	/* The domain outlives the AV, whose class may free objects of the domain. */
 	ofi_ref_get(parent);
 	ret = ofi_av_fini(av);
 	if (!ret)

@@ -35,7 +35,10 @@ struct ofi_cntr_source_ops {
 
 struct ofi_cntr_source; /* private to cntr.c */
 
-/* What tells whether a counter has changed, also if it was set and has the same value again. */
+/*
+ * A counter has changed if one of these differs. If it was set and has the same value again, only
+ * `writes` differs.
+ */
 struct ofi_cntr_state {
 	uint64_t value, errors, writes;
 };

@@ -480,7 +480,7 @@ void ofi_mr_cache_fini(struct ofi_mr_cache *cache)
 
 	if (cache->pid == getpid())
 		forget_all(cache);
-	/* Its thread may still deregister regions, which then become spare ones. */
+	/* The monitor's thread may still deregister regions, which then become spare ones. */
 	if (cache->monitored)
 		ofi_monitor_close(&cache->monitor);
 	while ((region = TAILQ_FIRST(&cache->spare))) {

@@ -390,10 +390,8 @@ static struct ofi_call call_of(const struct fi_deferred_work *from)
 	return call;
 }
 
-static ssize_t check_caps(const struct ofi_domain *domain, uint64_t caps)
+static ssize_t refuse_work(const struct ofi_domain *domain)
 {
-	if (caps & FI_TRIGGER && runs_work(domain))
-		return 0;
 	return ofi_refuse(
 		domain->prov, FI_LOG_DOMAIN, -FI_EOPNOTSUPP,
 		"fi_control(FI_QUEUE_WORK): the domain or the endpoint was opened without FI_TRIGGER; request it in the hints of fi_getinfo\n");
@@ -410,7 +408,7 @@ static ssize_t find_ep(ofi_work_find *find, const struct fi_deferred_work *from,
 			on->domain->prov, FI_LOG_DOMAIN, -FI_EINVAL,
 			"fi_control(FI_QUEUE_WORK): %p is not an endpoint of the domain\n",
 			(void *)fid);
-	return check_caps(on->domain, on->info->caps);
+	return on->info->caps & FI_TRIGGER && runs_work(on->domain) ? 0 : refuse_work(on->domain);
 }
 
 static ssize_t set_completion(struct ofi_work *work, struct fid_cntr *fid)
@@ -488,11 +486,12 @@ static ssize_t queue_count(struct ofi_domain *domain, const struct fi_deferred_w
 			   struct ofi_cntr *cntr)
 {
 	struct ofi_cntr *to = find_cntr(domain, from->op.cntr->cntr);
-	ssize_t ret = !to || from->completion_cntr ? -FI_EINVAL : check_caps(domain, FI_TRIGGER);
 	struct count *count;
 
-	if (ret)
-		return ret;
+	if (!to || from->completion_cntr)
+		return -FI_EINVAL;
+	if (!runs_work(domain))
+		return refuse_work(domain);
 	count = calloc(1, sizeof(*count));
 	if (!count)
 		return -FI_ENOMEM;

@@ -104,16 +104,11 @@ bool vrb_cq_drain(struct vrb_cq *cq, struct vrb_wq *wq)
 	return vrb_wq_used(wq) && !blocked;
 }
 
-static void wq_close(const struct vrb_cq *cq, struct vrb_wq *wq)
-{
-	__atomic_store_n(&wq->closed, true, __ATOMIC_RELAXED);
-	wq_silence(cq, wq);
-}
-
 void vrb_cq_close_wq(struct vrb_cq *cq, struct vrb_wq *wq)
 {
 	vrb_cq_lock(cq);
-	wq_close(cq, wq);
+	__atomic_store_n(&wq->closed, true, __ATOMIC_RELAXED);
+	wq_silence(cq, wq);
 	vrb_cq_unlock(cq);
 }
 
@@ -122,7 +117,6 @@ void vrb_cq_detach(struct vrb_cq *cq, struct vrb_wq *wq)
 	vrb_cq_lock(cq);
 	LIST_REMOVE(wq, siblings);
 	vrb_stats_detach(cq, wq);
-	wq_close(cq, wq);
 	vrb_cq_count_forget(wq);
 	vrb_cq_forget(cq, wq);
 	LIST_INSERT_HEAD(&cq->closed, wq, siblings);

@@ -108,15 +108,15 @@ int vrb_cq_attach(struct vrb_cq *cq, struct vrb_wq *wq);
  */
 bool vrb_cq_drain(struct vrb_cq *cq, struct vrb_wq *wq);
 /*
- * Detaches a queue whose queue pair is destroyed: the CQ drops its remaining completions. Once the
- * device has no more of them, the queue is freed and its room is available to others.
- */
-void vrb_cq_detach(struct vrb_cq *cq, struct vrb_wq *wq);
-/*
  * Makes threads that read the CQ leave the queue's endpoint alone, which is being closed.
  * vrb_cq_detach() follows.
  */
 void vrb_cq_close_wq(struct vrb_cq *cq, struct vrb_wq *wq);
+/*
+ * Detaches a closed queue whose queue pair is destroyed: the CQ drops its remaining completions.
+ * Once the device has no more of them, the queue is freed and its room is available to others.
+ */
+void vrb_cq_detach(struct vrb_cq *cq, struct vrb_wq *wq);
 /* Reserves entries for a queue, or a place in the pool (cq_room.c). Returns 0 or -FI_ENOSPC. */
 int vrb_cq_admit(struct vrb_cq *cq, struct vrb_wq *wq);
 /*
