@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -100,10 +101,30 @@ static int gai_errno(int code)
 	return -FI_ENODATA;
 }
 
+/*
+ * Makes addresses of 127.0.0.0/8 other than 127.0.0.1 stand for all of the host's: /etc/hosts of
+ * Debian and nss-myhostname give the host's own name such an address.
+ */
+static void widen_own_name(struct vrb_addr_list *list)
+{
+	struct sockaddr_in *in;
+	size_t i;
+
+	for (i = 0; i < list->count; i++) {
+		in = (struct sockaddr_in *)&list->addr[i];
+		if (in->sin_family != AF_INET || !ofi_addr_is_loopback(sa(&list->addr[i])) ||
+		    in->sin_addr.s_addr == htonl(INADDR_LOOPBACK))
+			return;
+	}
+	for (i = 0; i < list->count; i++)
+		((struct sockaddr_in *)&list->addr[i])->sin_addr.s_addr = INADDR_ANY;
+}
+
 static int resolve_ip(const char *node, const char *service, uint64_t flags, uint32_t format,
 		      struct vrb_addr_list *list, struct ofi_miss *why)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *res, *ai;
+	struct sockaddr_storage numeric;
 	int ret;
 
 	hints.ai_family = format == FI_SOCKADDR_IN    ? AF_INET
@@ -122,6 +143,8 @@ static int resolve_ip(const char *node, const char *service, uint64_t flags, uin
 	for (ai = res; ai; ai = ai->ai_next)
 		list_add(list, ai->ai_addr);
 	freeaddrinfo(res);
+	if (flags & FI_SOURCE && node && ofi_addr_parse(node, &numeric))
+		widen_own_name(list);
 	return 0;
 }
 

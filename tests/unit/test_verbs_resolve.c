@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The host's own name as a source: /etc/hosts may give it an address of the loopback interface. */
+#include "unit.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <ofi/addr.h>
+#include <rdma/fi_errno.h>
+#include "prov/verbs/discovery/resolve.h"
+
+static struct vrb_target target;
+static struct ofi_miss why;
+
+int __real_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+		       struct addrinfo **res);
+int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+		       struct addrinfo **res);
+
+int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+		       struct addrinfo **res)
+{
+	if (!strcmp(node, "own"))
+		node = "127.0.1.1";
+	else if (!strcmp(node, "localhost"))
+		node = "127.0.0.1";
+	return __real_getaddrinfo(node, service, hints, res);
+}
+
+static bool starts_at_device(const char *node, struct sockaddr_in *src)
+{
+	struct vrb_port_addr local;
+	struct sockaddr_storage ss;
+	bool starts;
+
+	assert_int_equal(ofi_addr_parse("10.0.0.1", &local.addr), 0);
+	assert_int_equal(vrb_resolve(node, "7", FI_SOURCE, NULL, &target, &why), 0);
+	starts = vrb_resolve_src(&target, &local, &ss, &why);
+	memcpy(src, &ss, sizeof(*src));
+	return starts;
+}
+
+static void test_own_name(void **state)
+{
+	struct sockaddr_in src;
+
+	(void)state;
+	assert_true(starts_at_device("own", &src));
+	assert_int_equal(src.sin_addr.s_addr, htonl(0x0a000001));
+	assert_int_equal(src.sin_port, htons(7));
+}
+
+static void test_loopback(void **state)
+{
+	struct sockaddr_in src;
+
+	(void)state;
+	assert_false(starts_at_device("localhost", &src));
+	assert_false(starts_at_device("127.0.0.1", &src));
+	assert_false(starts_at_device("127.0.1.1", &src));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_own_name),
+		cmocka_unit_test(test_loopback),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
