@@ -475,7 +475,7 @@ static const struct ofi_rdm_work_calls work_calls = {
 int ofi_rdm_ep_check(const struct ofi_domain *domain, const struct fi_info *info,
 		     struct fid_ep **ep)
 {
-	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr || !info->src_addr || !ep)
+	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr || !ep)
 		return ofi_refuse_null(domain->prov, FI_LOG_EP_CTRL, "fi_endpoint",
 				       "ep, info or one of its attributes");
 	if (info->ep_attr->type == FI_EP_RDM)

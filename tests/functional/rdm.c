@@ -91,6 +91,8 @@ void rdm_open_with(struct rdm_pair *pair, int mr_mode, const struct rdm_change *
 		change->hints(hints);
 	OK(fi_getinfo(rdm_version(hints), NULL, NULL, 0, hints, &pair->info));
 	fi_freeinfo(hints);
+	if (change->info)
+		change->info(pair->info);
 	OK(fi_fabric(pair->info->fabric_attr, &pair->fabric, NULL));
 	OK(fi_domain(pair->fabric, pair->info, &pair->domain, NULL));
 	text = pair->info->addr_format == FI_ADDR_STR;

@@ -47,6 +47,7 @@ bool rdm_may_use(const char *transport);
 /* Deviations that a test wants; NULL and 0 mean none. */
 struct rdm_change {
 	void (*hints)(struct fi_info *hints);
+	void (*info)(struct fi_info *info); /* what the objects are opened with */
 	void (*bind)(struct rdm_pair *pair,
 		     int side); /* called for each endpoint before it is enabled */
 	enum fi_wait_obj wait;	/* wait object of the completion queues */

@@ -14,6 +14,7 @@
 #include "prov/verbs/provider/pages.h"
 #include "prov/verbs/queue/post.h"
 #include "prov/verbs/discovery/offer.h"
+#include "prov/verbs/discovery/source.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/queue/qp.h"
 #include "prov/base/refuse.h"
@@ -79,15 +80,23 @@ static int check_sizes(const struct vrb_dgram *ep, const struct fi_info *info)
 		ep->port.num, ep->port.mtu, VRB_GRH_SIZE);
 }
 
+static bool has_ip_name(const struct vrb_dgram *ep)
+{
+	uint32_t format = ep->ep.info->addr_format;
+
+	return !vrb_ud_format(format) && format != FI_FORMAT_UNSPEC;
+}
+
 int vrb_dgram_init(struct vrb_dgram *ep, const struct fi_info *info)
 {
-	int ret;
+	int ret = has_ip_name(ep) ? vrb_source_choose(ep->ep.domain, ep->ep.info) : 0;
 
 	ofi_lock_init(&ep->lock);
 	ep->prefix = info->mode & FI_MSG_PREFIX ? VRB_GRH_SIZE : 0;
 	ep->ep.rq->dgram = true;
 	ep->tclass = vrb_tclass_of(ep->ep.domain->base.info, info);
-	ret = vrb_ud_port_find("fi_endpoint", ep->ep.domain->ctx, info, &ep->port);
+	if (!ret)
+		ret = vrb_ud_port_find("fi_endpoint", ep->ep.domain->ctx, ep->ep.info, &ep->port);
 	if (!ret)
 		ret = check_sizes(ep, info);
 	if (!ret)
@@ -163,13 +172,6 @@ static void set_name(struct vrb_dgram *ep)
 	};
 
 	vrb_ud_name_out(&self, &ep->name);
-}
-
-static bool has_ip_name(const struct vrb_dgram *ep)
-{
-	uint32_t format = ep->ep.info->addr_format;
-
-	return !vrb_ud_format(format) && format != FI_FORMAT_UNSPEC;
 }
 
 /* An endpoint with an IP address answers queries for its name there. */

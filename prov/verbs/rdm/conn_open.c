@@ -19,6 +19,7 @@
 #include "prov/rdm/msg.h"
 #include "secret.h"
 #include "prov/rdm/upcall.h"
+#include "prov/verbs/discovery/source.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/base/name.h"
 #include "prov/base/refuse.h"
@@ -246,9 +247,10 @@ static int listen_by_info(struct ofi_rdm_ep *ep)
 		vrb_rc(ep)->conns.listener.owner.ops = &vrb_rdm_listener_ops;
 		return 0;
 	}
-	ret = ofi_name_in(&vrb_prov, "fi_endpoint", ep->info->addr_format, ep->info->src_addr,
-			  ep->info->src_addrlen, &local);
-
+	ret = vrb_source_choose(vrb_rc_domain(ep), ep->info);
+	if (!ret)
+		ret = ofi_name_in(&vrb_prov, "fi_endpoint", ep->info->addr_format,
+				  ep->info->src_addr, ep->info->src_addrlen, &local);
 	return ret ? ret : listen_at(ep, "fi_endpoint", &local);
 }
 

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The source address of an endpoint whose fi_info has none. */
+#include "source.h"
+
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "kind.h"
+#include "prov/base/refuse.h"
+#include "prov/verbs/provider/domain.h"
+#include "prov/verbs/provider/fabric.h"
+
+int vrb_source_choose(const struct vrb_domain *domain, struct fi_info *info)
+{
+	const struct fi_provider *prov = domain->fabric->kind->prov;
+	char *device = domain->ctx->device->name;
+	struct fi_domain_attr attr = { .name = device, .mr_mode = FI_MR_LOCAL };
+	struct fi_ep_attr ep = { .type = info->ep_attr->type };
+	const struct fi_info hints = { .addr_format = info->addr_format,
+				       .domain_attr = &attr,
+				       .ep_attr = &ep };
+	struct fi_info *found;
+	int ret;
+
+	if (info->src_addr)
+		return 0;
+	ret = prov->getinfo(prov->fi_version, NULL, NULL, 0, &hints, &found);
+	if (ret)
+		return ofi_refuse(
+			prov, FI_LOG_EP_CTRL, ret,
+			"fi_endpoint: the fi_info has no src_addr, and %s none to offer: %s\n",
+			device, fi_strerror(-ret));
+	info->addr_format = found->addr_format;
+	info->src_addr = found->src_addr;
+	info->src_addrlen = found->src_addrlen;
+	found->src_addr = NULL;
+	fi_freeinfo(found);
+	return 0;
+}
