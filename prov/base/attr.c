@@ -481,7 +481,8 @@ static void narrow_mr_mode(uint32_t version, struct fi_info *info, const struct 
 	struct fi_domain_attr *domain = info->domain_attr;
 	int asked = hints && hints->domain_attr ? hints->domain_attr->mr_mode : 0;
 
-	domain->mr_mode = mr_required(info, hints ? hints->caps : 0);
+	/* Who offers FI_MR_ALLOCATED gets it: no device registers memory that does not exist. */
+	domain->mr_mode = mr_required(info, hints ? hints->caps : 0) | (asked & FI_MR_ALLOCATED);
 	if (!is_legacy(version, asked))
 		return;
 	if (domain->mr_mode & FI_MR_LOCAL)

@@ -365,6 +365,9 @@ static void test_narrow_caps(void **state)
 	assert_int_equal(have->caps, FI_MSG | FI_SEND | FI_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM);
 	assert_int_equal(have->tx_attr->caps, FI_MSG | FI_SEND | FI_LOCAL_COMM | FI_REMOTE_COMM);
 	assert_int_equal(have->rx_attr->caps, FI_MSG | FI_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM);
+	assert_int_equal(have->domain_attr->mr_mode, FI_MR_LOCAL | FI_MR_ALLOCATED);
+	hints->domain_attr->mr_mode = FI_MR_LOCAL;
+	ofi_attr_narrow(V1_17, have, hints);
 	assert_int_equal(have->domain_attr->mr_mode, FI_MR_LOCAL);
 }
 

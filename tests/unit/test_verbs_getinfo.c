@@ -459,7 +459,7 @@ static void test_dgram(void **state)
 	assert_int_equal(info->ep_attr->max_msg_size, 1024);
 	assert_int_equal(info->src_addrlen, sizeof(struct vrb_ud_name));
 	assert_int_equal(info->domain_attr->av_type, FI_AV_TABLE);
-	assert_int_equal(info->domain_attr->mr_mode, FI_MR_LOCAL);
+	assert_int_equal(info->domain_attr->mr_mode, FI_MR_LOCAL | FI_MR_ALLOCATED);
 	assert_int_equal(info->domain_attr->cq_data_size, 4);
 	assert_int_equal(info->caps & (FI_RMA | FI_ATOMIC), 0);
 	assert_int_equal(info->tx_attr->msg_order | info->rx_attr->msg_order, 0);

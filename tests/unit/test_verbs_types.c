@@ -280,6 +280,27 @@ static void test_basic(void **state)
 	assert_int_equal(info->domain_attr->mr_key_size, sizeof(uint64_t));
 }
 
+/* Memory exists when it is registered; who does not say that it does is not told. */
+static void test_allocated(void **state)
+{
+	(void)state;
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->domain_attr->mr_mode = FI_MR_ALLOCATED;
+	assert_int_equal(ask(FI_VERSION(1, 17)), 0);
+	assert_int_equal(info->domain_attr->mr_mode, FI_MR_ALLOCATED);
+	assert_int_equal(info->domain_attr->mr_key_size, sizeof(uint64_t));
+	hints->caps = FI_MSG;
+	assert_int_equal(ask(FI_VERSION(1, 17)), 0);
+	assert_int_equal(info->domain_attr->mr_mode, FI_MR_ALLOCATED);
+	hints->ep_attr->type = FI_EP_MSG;
+	hints->domain_attr->mr_mode |= FI_MR_LOCAL;
+	assert_int_equal(ask(FI_VERSION(1, 17)), 0);
+	assert_int_equal(info->domain_attr->mr_mode, FI_MR_LOCAL | FI_MR_ALLOCATED);
+	hints->domain_attr->mr_mode = FI_MR_LOCAL;
+	assert_int_equal(ask(FI_VERSION(1, 17)), 0);
+	assert_int_equal(info->domain_attr->mr_mode, FI_MR_LOCAL);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 static bool nobody(void)
@@ -327,6 +348,7 @@ int main(void)
 		TEST(test_early_receives),
 		TEST(test_variable_messages),
 		TEST(test_basic),
+		TEST(test_allocated),
 	};
 
 	return cmocka_run_group_tests_name("verbs_types", tests, NULL, NULL);
