@@ -15,6 +15,7 @@
 struct mc {
 	struct fid_mc fid;
 	struct ofi_coll_owner *owner;
+	struct ofi_eq *eq; /* for the event of the join */
 	struct ofi_coll_group *group;
 };
 
@@ -56,7 +57,7 @@ static int mc_close(struct fid *fid)
 	if (ofi_ref_inherited(owner->ref))
 		return 0;
 	leave_in_time(mc);
-	ofi_eq_forget(owner->eq, fid);
+	ofi_eq_forget(mc->eq, fid);
 	ofi_ref_put(owner->ref);
 	free(mc);
 	return 0;
@@ -76,11 +77,11 @@ void ofi_coll_mc_formed(const struct ofi_coll_done *done)
 	struct mc *mc = done->context;
 
 	if (done->err) {
-		ofi_eq_report_err(mc->owner->eq, &mc->fid.fid, done->err, done->err);
+		ofi_eq_report_err(mc->eq, &mc->fid.fid, done->err, done->err);
 		return;
 	}
 	mc->fid.fi_addr = ofi_coll_addr(done->group);
-	ofi_eq_report(mc->owner->eq, FI_JOIN_COMPLETE, &mc->fid.fid, 0);
+	ofi_eq_report(mc->eq, FI_JOIN_COMPLETE, &mc->fid.fid, 0);
 }
 
 static int coll_mc_refuse(const struct ofi_coll_owner *owner, int err, const char *why)
@@ -102,15 +103,16 @@ static bool known_addr(struct ofi_coll_owner *owner, const struct fi_collective_
 	return known;
 }
 
-static int coll_mc_check(struct ofi_coll_owner *owner, const struct fi_collective_addr *addr,
-			 uint64_t flags, struct fid_mc **mc)
+static int coll_mc_check(struct ofi_coll_owner *owner, const struct ofi_eq *eq,
+			 const struct fi_collective_addr *addr, uint64_t flags, struct fid_mc **mc)
 {
 	if (!addr || !addr->set || !mc)
 		return coll_mc_refuse(owner, -FI_EINVAL, "the AV set, or mc, is NULL");
 	if (flags & ~FI_COLLECTIVE)
 		return coll_mc_refuse(owner, -FI_EBADFLAGS, "flags must be 0");
-	if (!owner->eq)
-		return coll_mc_refuse(owner, -FI_ENOEQ, "no event queue is bound to the endpoint");
+	if (!eq)
+		return coll_mc_refuse(owner, -FI_ENOEQ,
+				      "no event queue is bound to the endpoint or to its domain");
 	if (ofi_av_set(addr->set)->av != owner->av)
 		return coll_mc_refuse(owner, -FI_EINVAL,
 				      "the AV set is not of the endpoint's address vector");
@@ -195,11 +197,12 @@ static int mc_begin(struct mc *mc, struct ofi_av_set *set)
 	return ret;
 }
 
-int ofi_coll_mc_join(struct ofi_coll_owner *owner, const struct fi_collective_addr *addr,
-		     uint64_t flags, struct fid_mc **fid, void *context)
+int ofi_coll_mc_join(struct ofi_coll_owner *owner, struct ofi_eq *eq,
+		     const struct fi_collective_addr *addr, uint64_t flags, struct fid_mc **fid,
+		     void *context)
 {
 	struct mc *mc;
-	int ret = coll_mc_check(owner, addr, flags, fid);
+	int ret = coll_mc_check(owner, eq, addr, flags, fid);
 
 	if (ret)
 		return ret;
@@ -211,6 +214,7 @@ int ofi_coll_mc_join(struct ofi_coll_owner *owner, const struct fi_collective_ad
 	mc->fid.fid.ops = ofi_ops(&mc_ops);
 	mc->fid.fi_addr = FI_ADDR_NOTAVAIL;
 	mc->owner = owner;
+	mc->eq = eq;
 	ofi_ref_get(owner->ref);
 	ret = mc_begin(mc, ofi_av_set(addr->set));
 	if (ret) {

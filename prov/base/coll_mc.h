@@ -20,8 +20,7 @@ struct ofi_coll_owner {
 	struct ofi_coll *coll;
 	struct ofi_lock *lock; /* guards coll */
 	struct ofi_ref *ref;
-	struct ofi_eq *eq; /* bound to the endpoint, or NULL */
-	const void *av;	   /* address vector of the endpoint */
+	const void *av; /* address vector of the endpoint */
 	void *arg;
 	/*
 	 * Returns the name by which all members know a member, at most *len bytes. Returns
@@ -34,9 +33,10 @@ struct ofi_coll_owner {
 	size_t own_len;
 };
 
-/* Implements fi_join with FI_COLLECTIVE. Takes the lock. */
-int ofi_coll_mc_join(struct ofi_coll_owner *owner, const struct fi_collective_addr *addr,
-		     uint64_t flags, struct fid_mc **mc, void *context);
+/* Implements fi_join with FI_COLLECTIVE; eq is NULL if there is none. Takes the lock. */
+int ofi_coll_mc_join(struct ofi_coll_owner *owner, struct ofi_eq *eq,
+		     const struct fi_collective_addr *addr, uint64_t flags, struct fid_mc **mc,
+		     void *context);
 /* Handles the end of a join for the engine's done(). The lock is held. */
 void ofi_coll_mc_formed(const struct ofi_coll_done *done);
 

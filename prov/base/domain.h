@@ -16,6 +16,7 @@
 #include "trigger.h"
 
 struct ofi_domain;
+struct ofi_eq;
 struct ofi_loop;
 struct ofi_mr_cache;
 struct ofi_rdm_domain_progress;
@@ -53,6 +54,7 @@ struct ofi_domain {
 	const struct ofi_domain_ops *ops;
 	struct ofi_ref *fabric; /* the fabric's references */
 	struct ofi_loop *loop;	/* the fabric's event thread */
+	struct ofi_eq *eq;	/* bound with fi_domain_bind; default for its endpoints */
 	struct fi_info *info;	/* attributes it was opened with */
 	struct ofi_stats *stats;
 	struct ofi_triggers triggers;

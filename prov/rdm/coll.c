@@ -423,7 +423,6 @@ void ofi_rdm_coll_enable(struct ofi_rdm_ep *ep)
 
 	if (!coll)
 		return;
-	coll->owner.eq = ep->eq;
 	coll->owner.av = ep->av;
 	coll->owner.own_name = coll->name;
 	coll->owner.own_len = ofi_rdm_coll_name_of(&ep->self, coll->name);

@@ -207,7 +207,8 @@ int ofi_rdm_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, stru
 		return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EOPBADSTATE,
 				  "fi_join: the endpoint is not enabled; use fi_enable\n");
 	coll_collect(ep);
-	ret = ofi_coll_mc_join(&coll->owner, addr, flags, mc, context);
+	ret = ofi_coll_mc_join(&coll->owner, ep->eq ? ep->eq : ep->domain->eq, addr, flags, mc,
+			       context);
 	if (!ret)
 		ofi_rdm_coll_attend(coll);
 	return ret;

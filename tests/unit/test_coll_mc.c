@@ -98,7 +98,6 @@ static void open_all(void)
 			.coll = net->member[i].coll,
 			.lock = &locks[i],
 			.ref = &refs[i],
-			.eq = ofi_eq(eqs[i]),
 			.av = &av,
 			.name = name_of,
 			.progress = step,
@@ -137,7 +136,7 @@ static int join(size_t id, const struct fid_av_set *set, fi_addr_t coll_addr, st
 	struct fi_collective_addr addr = { .set = set, .coll_addr = coll_addr };
 
 	*mc = NULL;
-	return ofi_coll_mc_join(&owners[id], &addr, FI_COLLECTIVE, mc, &names[id]);
+	return ofi_coll_mc_join(&owners[id], ofi_eq(eqs[id]), &addr, FI_COLLECTIVE, mc, &names[id]);
 }
 
 static void run(void)
@@ -300,6 +299,7 @@ static void wrong_arguments(void)
 {
 	struct fid_av_set *all = set_of(2, (size_t[]){ 0, 1 }), *empty = set_of(0, NULL);
 	struct fi_collective_addr addr = { .set = all, .coll_addr = FI_ADDR_NOTAVAIL };
+	struct ofi_eq *eq = ofi_eq(eqs[0]);
 	struct fid_mc *mc = NULL;
 
 	assert_int_equal(join(0, NULL, FI_ADDR_NOTAVAIL, &mc), -FI_EINVAL);
@@ -309,15 +309,15 @@ static void wrong_arguments(void)
 	twins = true;
 	assert_int_equal(join(0, all, FI_ADDR_NOTAVAIL, &mc), -FI_EINVAL);
 	twins = false;
-	assert_int_equal(ofi_coll_mc_join(&owners[0], NULL, 0, &mc, NULL), -FI_EINVAL);
-	assert_int_equal(ofi_coll_mc_join(&owners[0], &addr, 0, NULL, NULL), -FI_EINVAL);
-	assert_int_equal(ofi_coll_mc_join(&owners[0], &addr, FI_SEND, &mc, NULL), -FI_EBADFLAGS);
+	assert_int_equal(ofi_coll_mc_join(&owners[0], eq, NULL, 0, &mc, NULL), -FI_EINVAL);
+	assert_int_equal(ofi_coll_mc_join(&owners[0], eq, &addr, 0, NULL, NULL), -FI_EINVAL);
+	assert_int_equal(ofi_coll_mc_join(&owners[0], eq, &addr, FI_SEND, &mc, NULL),
+			 -FI_EBADFLAGS);
+	assert_int_equal(ofi_coll_mc_join(&owners[0], NULL, &addr, 0, &mc, NULL), -FI_ENOEQ);
 	gone = 1;
 	assert_int_equal(join(0, all, FI_ADDR_NOTAVAIL, &mc), -FI_EINVAL);
 	owners[0].av = NULL;
 	assert_int_equal(join(0, all, FI_ADDR_NOTAVAIL, &mc), -FI_EINVAL);
-	owners[0].eq = NULL;
-	assert_int_equal(join(0, all, FI_ADDR_NOTAVAIL, &mc), -FI_ENOEQ);
 	assert_null(mc);
 	fi_close(&all->fid);
 	fi_close(&empty->fid);

@@ -57,7 +57,7 @@ static int setup(void **state)
 	ep = fake_ep(&bed);
 	assert_int_equal(vrb_conn_init(ep, ep->info), 0);
 	LIST_INSERT_HEAD(&bed.domain.eps, ep, siblings);
-	bed.domain.eq = ofi_eq(bed.eq);
+	bed.domain.base.eq = ofi_eq(bed.eq);
 	pending = acked = hangup = 0;
 	assert_int_equal(vrb_async_open(&bed.domain), 0);
 	return 0;
@@ -156,7 +156,7 @@ static void nobody_is_told_who_did_not_ask(void **state)
 	struct ibv_async_event event = { .event_type = IBV_EVENT_SM_CHANGE, .element.port_num = 1 };
 
 	(void)state;
-	bed.domain.eq = NULL;
+	bed.domain.base.eq = NULL;
 	happen(event);
 	assert_int_equal(fake_read(bed.eq, NULL, NULL), 0);
 }
@@ -290,7 +290,7 @@ static void shared_receives_run_low(void **state)
 		assert_int_equal(entry.data, (uint64_t)IBV_EVENT_SRQ_LIMIT_REACHED << 32);
 		srx.eq = NULL; /* then it is for the domain's */
 	}
-	bed.domain.eq = NULL;
+	bed.domain.base.eq = NULL;
 	happen(event);
 	assert_int_equal(fake_read(bed.eq, NULL, NULL), 0);
 }

@@ -109,7 +109,7 @@ static void the_domain_lends_its_queue(void **state)
 {
 	(void)state;
 	ep->eq = NULL;
-	bed.domain.eq = ofi_eq(bed.eq);
+	bed.domain.base.eq = ofi_eq(bed.eq);
 	assert_int_equal(fi_connect(&ep->fid, &dest, NULL, 0), 0);
 	fake_event(ep->conn.id, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
 	assert_int_equal(next_event(NULL), -FI_ENODEV);
@@ -129,7 +129,7 @@ static void events_go_with_the_endpoint(void **state)
 	assert_int_equal(
 		ofi_eq_open(&vrb_prov, FI_VERSION(1, 17), &bed.fabric.ref, &attr, NULL, &own, NULL),
 		0);
-	bed.domain.eq = ofi_eq(bed.eq);
+	bed.domain.base.eq = ofi_eq(bed.eq);
 	ep->eq = ofi_eq(own);
 	fake_event(ep->conn.id, RDMA_CM_EVENT_ADDR_CHANGE, 0);
 	fake_event(ep->conn.id, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);

@@ -28,7 +28,7 @@ static void addr_changed(struct vrb_ep *ep)
 {
 	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
 		"endpoint %p: the network address of its device changed\n", (void *)ep);
-	ofi_eq_report(ep->domain->eq, FI_NOTIFY, &ep->fid.fid, 0);
+	ofi_eq_report(ep->domain->base.eq, FI_NOTIFY, &ep->fid.fid, 0);
 }
 
 static void step_failed(struct vrb_ep *ep, enum vrb_step step, const struct rdma_cm_event *event)
@@ -178,7 +178,7 @@ void vrb_conn_fini(struct vrb_ep *ep)
 	ep->conn.id = NULL;
 	/* Some events go to the domain's EQ, as did all of them before the endpoint had its own. */
 	ofi_eq_forget(ep->eq, &ep->fid.fid);
-	ofi_eq_forget(ep->domain->eq, &ep->fid.fid);
+	ofi_eq_forget(ep->domain->base.eq, &ep->fid.fid);
 }
 
 /* Checks common to fi_connect and fi_accept. */

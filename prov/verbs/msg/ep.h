@@ -98,7 +98,7 @@ static inline struct vrb_ep *vrb_ep_self(struct fid *fid)
 /* Returns the EQ for the endpoint's events: its own, its domain's, or NULL. */
 static inline struct ofi_eq *vrb_ep_eq(const struct vrb_ep *ep)
 {
-	return ep->eq ? ep->eq : ep->domain->eq;
+	return ep->eq ? ep->eq : ep->domain->base.eq;
 }
 
 /* Returns true if the fid is an endpoint of this provider, connected or datagram, or an alias. */

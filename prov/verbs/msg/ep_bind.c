@@ -15,8 +15,9 @@
 
 void vrb_ep_use_domain_eq(struct vrb_ep *ep)
 {
-	if (ep->domain->eq)
-		ofi_ep_bind_eq(&vrb_prov, &ep->eq, ep->domain->eq, &ep->domain->fabric->ref, 0);
+	if (ep->domain->base.eq)
+		ofi_ep_bind_eq(&vrb_prov, &ep->eq, ep->domain->base.eq, &ep->domain->fabric->ref,
+			       0);
 }
 
 static int bind_cq(struct vrb_ep *ep, struct vrb_cq *cq, uint64_t flags)

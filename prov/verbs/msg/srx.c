@@ -43,7 +43,7 @@ static void srx_free(struct vrb_srx *srx)
 	vrb_srq_close(srx->srq);
 	ofi_eq_forget(srx->eq, &srx->fid.fid);
 	/* The events from before it was bound to its own. */
-	ofi_eq_forget(srx->domain->eq, &srx->fid.fid);
+	ofi_eq_forget(srx->domain->base.eq, &srx->fid.fid);
 	if (srx->eq)
 		ofi_ref_put(&srx->eq->ref);
 	free(srx);

@@ -33,7 +33,7 @@ static inline struct ofi_eq *vrb_srx_eq(const struct vrb_srx *srx)
 {
 	struct ofi_eq *eq = __atomic_load_n(&srx->eq, __ATOMIC_ACQUIRE);
 
-	return eq ? eq : srx->domain->eq;
+	return eq ? eq : srx->domain->base.eq;
 }
 
 int vrb_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx,

@@ -22,7 +22,7 @@ static void async_notify(struct vrb_domain *domain, const struct ibv_async_event
 	FI_INFO(&vrb_prov, FI_LOG_DOMAIN, "%s: %s, port %d\n",
 		ibv_get_device_name(domain->ctx->device), ibv_event_type_str(event->event_type),
 		port);
-	ofi_eq_report(domain->eq, FI_NOTIFY, &domain->fid.fid,
+	ofi_eq_report(domain->base.eq, FI_NOTIFY, &domain->fid.fid,
 		      (uint64_t)event->event_type << 32 | (uint32_t)port);
 }
 
@@ -104,7 +104,7 @@ void vrb_async_lost(struct vrb_domain *domain)
 	FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
 		"%s has failed or is being removed; close what was opened on it\n",
 		ibv_get_device_name(domain->ctx->device));
-	ofi_eq_report_err(domain->eq, &domain->fid.fid, FI_ENODEV, -FI_ENODEV);
+	ofi_eq_report_err(domain->base.eq, &domain->fid.fid, FI_ENODEV, -FI_ENODEV);
 	shut_shared(domain);
 	fatal_all(domain, NULL, FI_ENODEV);
 }

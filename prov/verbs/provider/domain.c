@@ -65,9 +65,9 @@ static int domain_close(struct fid *fid)
 				  "fi_close: domain %p still has open objects; close them first\n",
 				  (void *)domain);
 	vrb_async_close(domain);
-	ofi_eq_forget(domain->eq, &domain->fid.fid);
-	if (domain->eq)
-		ofi_ref_put(&domain->eq->ref);
+	ofi_eq_forget(domain->base.eq, &domain->fid.fid);
+	if (domain->base.eq)
+		ofi_ref_put(&domain->base.eq->ref);
 	domain_free(domain);
 	ofi_ref_put(&fabric->ref);
 	return 0;
@@ -84,10 +84,10 @@ static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 			"fi_domain_bind: only an event queue of its own fabric can be bound\n");
 	if (flags)
 		return ofi_refuse_flags(&vrb_prov, FI_LOG_DOMAIN, "fi_domain_bind", flags);
-	if (domain->eq)
+	if (domain->base.eq)
 		return ofi_refuse_second(&vrb_prov, FI_LOG_DOMAIN, "fi_domain_bind",
 					 "an event queue");
-	domain->eq = eq;
+	domain->base.eq = eq;
 	ofi_ref_get(&eq->ref);
 	return 0;
 }

@@ -33,7 +33,6 @@ struct vrb_domain {
 	uint32_t odp;		   /* IBV_ODP_SUPPORT_*, 0: memory is pinned */
 	uint64_t *scratch;	   /* destination of atomic results that the caller discards */
 	struct ibv_mr *scratch_mr; /* NULL without atomics */
-	struct ofi_eq *eq;	   /* bound with fi_domain_bind; default for its endpoints */
 	bool lock_posts;	   /* FI_THREAD_SAFE: several threads may post to one endpoint */
 	/* Set for FI_THREAD_FID, too: an endpoint may close while another thread polls. */
 	bool lock_polls;
