@@ -42,6 +42,17 @@ int ofi_ep_give_option(const struct fi_provider *prov, int name, const void *opt
 	return 0;
 }
 
+int ofi_ep_take_option(const struct fi_provider *prov, int name, void *option, size_t size,
+		       const void *value, size_t len)
+{
+	if (!value || len != size)
+		return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+				  "fi_setopt: option %d takes %zu bytes, and not %zu at %p\n", name,
+				  size, len, value);
+	memcpy(option, value, size);
+	return 0;
+}
+
 int ofi_ep_getopt(const struct fi_provider *prov, struct fid *ep, ofi_ep_option *option, int level,
 		  int name, void *value, size_t *len)
 {
@@ -56,16 +67,10 @@ int ofi_ep_setopt(const struct fi_provider *prov, struct fid *ep, ofi_ep_option 
 {
 	int ret = find_option(prov, "fi_setopt", ep, option, level, name, to);
 
-	if (ret)
+	if (!ret)
+		ret = ofi_ep_take_option(prov, name, to, sizeof(*to), value, len);
+	if (ret || name == writable)
 		return ret;
-	if (!value || len != sizeof(*to))
-		return ofi_refuse(
-			prov, FI_LOG_EP_CTRL, -FI_EINVAL,
-			"fi_setopt: option %d is a size_t of %zu bytes; optlen is %zu, optval %p\n",
-			name, sizeof(*to), len, value);
-	memcpy(to, value, sizeof(*to));
-	if (name == writable)
-		return 0;
 	return ofi_decline(prov, FI_LOG_EP_CTRL, -FI_EOPNOTSUPP,
 			   "fi_setopt: option %d is read-only\n", name);
 }

@@ -19,6 +19,9 @@ typedef int ofi_ep_option(struct fid *ep, int name, size_t *value);
  */
 int ofi_ep_give_option(const struct fi_provider *prov, int name, const void *option, size_t size,
 		       void *value, size_t *len);
+/* Copies the value from the caller of fi_setopt. Returns 0, or logs and returns -FI_EINVAL. */
+int ofi_ep_take_option(const struct fi_provider *prov, int name, void *option, size_t size,
+		       const void *value, size_t len);
 /* Implements fi_getopt. */
 int ofi_ep_getopt(const struct fi_provider *prov, struct fid *ep, ofi_ep_option *option, int level,
 		  int name, void *value, size_t *len);

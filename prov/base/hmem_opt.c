@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Options of endpoints with FI_HMEM: FI_OPT_FI_HMEM_P2P and FI_OPT_CUDA_API_PERMITTED. */
-#include <string.h>
 #include <rdma/fi_endpoint.h>
 #include "ep.h"
 #include "hmem.h"
@@ -46,20 +45,15 @@ static int set_p2p(const struct fi_provider *prov, const struct fi_info *info,
 int ofi_hmem_setopt(const struct fi_provider *prov, const struct fi_info *info,
 		    struct ofi_hmem_options *options, int name, const void *value, size_t len)
 {
-	bool is_p2p = name == FI_OPT_FI_HMEM_P2P;
-	size_t size = is_p2p ? sizeof(int) : sizeof(bool);
-	uint8_t byte;
-	int p2p;
+	uint8_t permitted;
+	int p2p, ret;
 
-	if (!value || len != size)
-		return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EINVAL,
-				  "fi_setopt: option %d takes %zu bytes, and not %zu at %p\n", name,
-				  size, len, value);
-	if (is_p2p) {
-		memcpy(&p2p, value, sizeof(p2p));
-		return set_p2p(prov, info, options, p2p);
+	if (name == FI_OPT_FI_HMEM_P2P) {
+		ret = ofi_ep_take_option(prov, name, &p2p, sizeof(p2p), value, len);
+		return ret ? ret : set_p2p(prov, info, options, p2p);
 	}
-	memcpy(&byte, value, sizeof(byte));
-	options->no_calls = !byte;
-	return 0;
+	ret = ofi_ep_take_option(prov, name, &permitted, sizeof(permitted), value, len);
+	if (!ret)
+		options->no_calls = !permitted;
+	return ret;
 }

@@ -282,10 +282,18 @@ static int ep_option(struct fid *fid, int name, size_t *value)
 	}
 }
 
+static bool is_shm_option(int level, int name)
+{
+	return level == FI_OPT_ENDPOINT && name == FI_OPT_SHARED_MEMORY_PERMITTED;
+}
+
 static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
 {
 	const struct ofi_rdm_ep *ep = ofi_rdm_self((struct fid_ep *)fid);
+	const bool shm = !ep->no_shm;
 
+	if (is_shm_option(level, name))
+		return ofi_ep_give_option(ep->domain->prov, name, &shm, sizeof(shm), value, len);
 	if (ofi_hmem_has_option(ep->info, level, name))
 		return ofi_hmem_getopt(ep->domain->prov, &ep->hmem_options, name, value, len);
 	return ofi_ep_getopt(ep->domain->prov, fid, ep_option, level, name, value, len);
@@ -308,12 +316,31 @@ static int set_hmem_option(struct ofi_rdm_ep *ep, const struct fid *fid, int nam
 	return 0;
 }
 
+/* Peers learn when they connect whether the endpoint uses shared memory. */
+static int set_shm_option(struct ofi_rdm_ep *ep, int name, const void *value, size_t len)
+{
+	uint8_t permitted;
+	int ret = ofi_ep_take_option(ep->domain->prov, name, &permitted, sizeof(permitted), value,
+				     len);
+
+	if (ret)
+		return ret;
+	if (ep->enabled)
+		return ofi_refuse(
+			ep->domain->prov, FI_LOG_EP_CTRL, -FI_EOPBADSTATE,
+			"fi_setopt: set FI_OPT_SHARED_MEMORY_PERMITTED before fi_enable\n");
+	ep->no_shm = !permitted;
+	return 0;
+}
+
 static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t len)
 {
 	struct ofi_rdm_ep *ep = ofi_rdm_self((struct fid_ep *)fid);
 	size_t to;
 	int ret;
 
+	if (is_shm_option(level, name))
+		return set_shm_option(ep, name, value, len);
 	if (ofi_hmem_has_option(ep->info, level, name))
 		return set_hmem_option(ep, fid, name, value, len);
 	ret = ofi_ep_setopt(ep->domain->prov, fid, ep_option, level, name, value, len,

@@ -14,7 +14,7 @@ static struct ofi_rdm_cmwire own_words(const struct ofi_rdm_ep *ep, enum ofi_rdm
 		.incarnation = vrb_rc(ep)->conns.set.params.incarnation,
 		.flags =
 			(uint16_t)((ep->info->caps & FI_RMA_EVENT ? OFI_RDM_CMWIRE_RMA_EVENTS : 0) |
-				   (vrb_rc_domain(ep)->shares ? OFI_RDM_CMWIRE_SHM : 0)),
+				   (vrb_rc_shares(ep) ? OFI_RDM_CMWIRE_SHM : 0)),
 		.from_context = ep->context,
 		.serial = vrb_rc(ep)->conns.set.serial,
 		.eager = (uint32_t)ep->proto.eager,

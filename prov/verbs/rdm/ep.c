@@ -56,25 +56,55 @@ static int receive_now(struct ofi_rdm_ep *ep)
 	return ret ? ret : vrb_rdm_rx_fill(&vrb_rc(ep)->rx);
 }
 
+static uint32_t rx_depth(const struct ofi_rdm_ep *ep)
+{
+	int max = vrb_rc_domain(ep)->attr.max_srq_wr, depth = vrb_params.rdm_rx_buffers;
+
+	if (max > 0 && max < depth)
+		depth = max;
+	/* The other half of the completion queue is for what is sent. */
+	max = vrb_rc_domain(ep)->attr.max_cqe / 2;
+	return (uint32_t)(max > 0 && max < depth ? max : depth);
+}
+
+/* Receive buffers that are not posted, for what arrives through shared memory. */
+static uint32_t rx_reserve(const struct ofi_rdm_ep *ep, uint32_t depth)
+{
+	uint32_t reserve = depth / 4 < SHM_BUFS ? depth / 4 : SHM_BUFS;
+
+	return vrb_rc_shares(ep) ? reserve : 0;
+}
+
+static void set_receives(struct ofi_rdm_ep *ep)
+{
+	uint32_t depth = rx_depth(ep), reserve = rx_reserve(ep, depth);
+
+	vrb_rdm_rx_init(&vrb_rc(ep)->rx, vrb_rc_domain(ep), (size_t)vrb_params.rdm_buffer_size,
+			depth - reserve, reserve);
+}
+
 /* Creates the device's objects. A thread that sleeps for completions needs the channel. */
 int vrb_rc_enable(struct ofi_rdm_ep *ep)
 {
-	struct ibv_srq_init_attr srq = { .srq_context = ep,
-					 .attr = { .max_wr = vrb_rc(ep)->rx.depth, .max_sge = 1 } };
-	int size = cq_size(ep), ret;
+	struct ibv_srq_init_attr srq = { .srq_context = ep, .attr = { .max_sge = 1 } };
+	int size, ret;
 
-	if (!vrb_rc(ep)->channel)
+	if (!vrb_rc(ep)->channel) {
+		set_receives(ep);
 		vrb_rc(ep)->channel = ibv_create_comp_channel(vrb_rc_domain(ep)->ctx);
+	}
 	if (!vrb_rc(ep)->channel)
 		return ep_failed("ibv_create_comp_channel", errno);
 	if (fcntl(vrb_rc(ep)->channel->fd, F_SETFL, O_NONBLOCK))
 		return ep_failed("fcntl", errno);
+	size = cq_size(ep);
 	if (vrb_rdm_create_cq(ep, size))
 		return ep_failed("ibv_create_cq", errno);
 	if (vrb_rc_domain(ep)->ud) {
 		ret = vrb_rc(ep)->ud ? 0 : vrb_ud_open(ep, &vrb_rdm_ud_calls);
 		return ret ? ret : receive_now(ep);
 	}
+	srq.attr.max_wr = vrb_rc(ep)->rx.depth;
 	if (!vrb_rc(ep)->srq)
 		vrb_rc(ep)->srq = ibv_create_srq(vrb_rc_domain(ep)->pd, &srq);
 	if (!vrb_rc(ep)->srq)
@@ -161,37 +191,16 @@ static int set_inline(struct ofi_rdm_ep *ep)
 	return 0;
 }
 
-static uint32_t rx_depth(const struct ofi_rdm_ep *ep)
-{
-	int max = vrb_rc_domain(ep)->attr.max_srq_wr, depth = vrb_params.rdm_rx_buffers;
-
-	if (max > 0 && max < depth)
-		depth = max;
-	/* The other half of the completion queue is for what is sent. */
-	max = vrb_rc_domain(ep)->attr.max_cqe / 2;
-	return (uint32_t)(max > 0 && max < depth ? max : depth);
-}
-
-/* Receive buffers that are not posted, for what arrives through shared memory. */
-static uint32_t rx_reserve(const struct ofi_rdm_ep *ep, uint32_t depth)
-{
-	uint32_t reserve = depth / 4 < SHM_BUFS ? depth / 4 : SHM_BUFS;
-
-	return vrb_rc_domain(ep)->shares ? reserve : 0;
-}
-
 int vrb_rc_init(struct ofi_rdm_ep *ep)
 {
-	uint32_t depth = rx_depth(ep), reserve = rx_reserve(ep, depth);
-	size_t size = (size_t)vrb_params.rdm_buffer_size;
 	int ret = set_inline(ep);
 
 	if (ret)
 		return ret;
 	ep->prov_keys = vrb_mr_prov_key(vrb_rc_domain(ep));
 	set_templates(ep);
-	vrb_rdm_pool_init(&vrb_rc(ep)->tx_bufs, vrb_rc_domain(ep), size, TX_BUFS);
-	vrb_rdm_rx_init(&vrb_rc(ep)->rx, vrb_rc_domain(ep), size, depth - reserve, reserve);
+	vrb_rdm_pool_init(&vrb_rc(ep)->tx_bufs, vrb_rc_domain(ep),
+			  (size_t)vrb_params.rdm_buffer_size, TX_BUFS);
 	return vrb_rdm_conn_open(ep);
 }
 

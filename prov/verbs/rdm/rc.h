@@ -231,6 +231,12 @@ static inline struct vrb_domain *vrb_rc_domain(const struct ofi_rdm_ep *ep)
 	return (struct vrb_domain *)ep->domain;
 }
 
+/* Returns true if packets to peers on the same host may use shared memory. */
+static inline bool vrb_rc_shares(const struct ofi_rdm_ep *ep)
+{
+	return vrb_rc_domain(ep)->shares && !ep->no_shm;
+}
+
 /* Returns the transport with the properties of the device. */
 struct ofi_rdm_xport vrb_rdm_rc(const struct vrb_domain *domain, const struct fi_info *info);
 /* Opens an endpoint that uses this transport. */

@@ -84,7 +84,7 @@ bool vrb_rc_conn_has_room(const struct ofi_rdm_ep *ep)
  */
 static uint32_t room_of(const struct ofi_rdm_ep *ep, uint32_t size)
 {
-	return size + 1 + (vrb_rc_domain(ep)->shares ? VRB_SHM_WAKES : 0);
+	return size + 1 + (vrb_rc_shares(ep) ? VRB_SHM_WAKES : 0);
 }
 
 /* Connections on datagrams get their rings with the stand-in for their queue pair. */

@@ -40,7 +40,7 @@ static bool is_near(const struct ofi_rdm_addr *own, const struct ofi_rdm_addr *a
 
 bool vrb_shm_is_near(const struct vrb_rc_conn *conn)
 {
-	return vrb_rc_domain(conn->ep)->shares && conn->peer_shares && !conn->mirror &&
+	return vrb_rc_shares(conn->ep) && conn->peer_shares && !conn->mirror &&
 	       vrb_rc_peer(conn->peer)->policy.order && is_near(&conn->ep->self, &conn->peer->addr);
 }
 

@@ -51,7 +51,7 @@ static enum ibv_mtu path_mtu(const struct vrb_ud *all)
  */
 static uint32_t room_for(const struct vrb_ud *all, uint32_t size)
 {
-	return size + 2 + (vrb_rc_domain(all->ep)->shares ? VRB_SHM_WAKES : 0);
+	return size + 2 + (vrb_rc_shares(all->ep) ? VRB_SHM_WAKES : 0);
 }
 
 void vrb_ud_rc_init(struct vrb_ud *all)
