@@ -11,6 +11,7 @@
 #include "cntr.h"
 #include "ops.h"
 #include "src/ds/compiler.h"
+#include "src/ds/patience.h"
 #include "refuse.h"
 
 /*
@@ -400,9 +401,9 @@ static void cntr_free(struct ofi_cntr *cntr)
 /* A thread that counts the last work drops its reference a moment after the value changes. */
 static int cntr_settle(const struct ofi_cntr *cntr)
 {
-	uint64_t start = ofi_now_ms();
+	struct ofi_patience patience = { .ms = SETTLE_MS };
 
-	while (ofi_ref_busy(&cntr->ref) && ofi_now_ms() - start < SETTLE_MS)
+	while (ofi_ref_busy(&cntr->ref) && !ofi_patience_over(&patience))
 		sched_yield();
 	return ofi_ref_busy(&cntr->ref);
 }

@@ -6,6 +6,7 @@
 #include "coll_mc.h"
 #include "ops.h"
 #include "refuse.h"
+#include "src/ds/patience.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 
@@ -38,14 +39,14 @@ static bool coll_mc_leave(struct mc *mc, bool sever)
  */
 static void leave_in_time(struct mc *mc)
 {
-	uint64_t end = ofi_now_ms() + PATIENCE_MS;
+	struct ofi_patience patience = { .ms = PATIENCE_MS };
 	bool late = false;
 
 	while (!coll_mc_leave(mc, late)) {
 		mc->owner->progress(mc->owner->arg);
-		late = ofi_now_ms() >= end;
+		late = ofi_patience_over(&patience);
 		if (late)
-			end += PATIENCE_MS;
+			patience.spent = 0;
 	}
 }
 

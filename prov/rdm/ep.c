@@ -6,7 +6,7 @@
 #include <string.h>
 #include "prov/base/ep.h"
 #include "prov/base/ops.h"
-#include "prov/base/wait.h"
+#include "src/ds/patience.h"
 #include <rdma/fi_cm.h>
 #include "prov/base/refuse.h"
 #include <rdma/fi_errno.h>
@@ -124,7 +124,7 @@ static bool is_drained(struct ofi_rdm_ep *ep)
 
 static void ep_drain(struct ofi_rdm_ep *ep)
 {
-	uint64_t end = ofi_now_ms() + DRAIN_MS;
+	struct ofi_patience patience = { .ms = DRAIN_MS };
 	bool done;
 
 	do {
@@ -134,7 +134,7 @@ static void ep_drain(struct ofi_rdm_ep *ep)
 		ofi_rdm_unlock(ep);
 		if (!done)
 			sched_yield();
-	} while (!done && ofi_now_ms() < end);
+	} while (!done && !ofi_patience_over(&patience));
 }
 
 /*

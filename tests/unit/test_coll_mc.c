@@ -278,17 +278,20 @@ static void closed_at_once(void)
 	fi_close(&set->fid);
 }
 
-/* A member that does not read loses its connection, and nobody reads what was freed. */
+/*
+ * A member that does not read loses its connection, and nobody reads what was freed. It is polled
+ * for long, even if this process is stopped meanwhile.
+ */
 static void closed_alone(void)
 {
 	struct fid_av_set *set = set_of(2, (size_t[]){ 0, 1 });
 	struct fid_mc *mc[2];
 
 	lend(set, mc);
-	tick_ms = 100;
+	tick_ms = 5000;
 	assert_int_equal(fi_close(&mc[0]->fid), 0);
+	assert_true(clock_ms >= 40 * tick_ms);
 	tick_ms = 0;
-	assert_true(clock_ms >= 2000);
 	assert_int_equal(net->severed, 1);
 	assert_int_equal(fi_close(&mc[1]->fid), 0);
 	assert_int_equal(net->severed, 1);

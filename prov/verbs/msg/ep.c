@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "prov/base/ops.h"
-#include "prov/base/wait.h"
+#include "src/ds/patience.h"
 #include <rdma/fi_cm.h>
 #include <rdma/providers/fi_log.h>
 #include "prov/verbs/queue/batch.h"
@@ -221,14 +221,14 @@ static bool post_marker(struct vrb_ep *ep)
  */
 static void ep_drain(struct vrb_ep *ep)
 {
-	uint64_t end = ofi_now_ms() + DRAIN_MS;
+	struct ofi_patience patience = { .ms = DRAIN_MS };
 	struct vrb_wq *sq = ep->sq;
 
 	vrb_batch_flush(ep);
 	if (vrb_wq_special(sq) & VRB_WQ_SHUT || !vrb_wq_used(sq) || !post_marker(ep))
 		return;
 	while (vrb_cq_drain(sq->cq, sq) && !(vrb_wq_special(sq) & VRB_WQ_SHUT) &&
-	       ofi_now_ms() < end)
+	       !ofi_patience_over(&patience))
 		sched_yield();
 }
 

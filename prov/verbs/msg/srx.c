@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "prov/base/ops.h"
-#include "prov/base/wait.h"
+#include "src/ds/patience.h"
 #include <rdma/fi_ext.h>
 #include <rdma/providers/fi_log.h>
 #include "prov/verbs/queue/cq.h"
@@ -320,12 +320,12 @@ static bool srx_let_go(const struct vrb_ep *ep)
 static void await_last(struct vrb_ep *ep)
 {
 	struct vrb_domain *domain = ep->domain;
-	uint64_t end;
+	struct ofi_patience patience = { .ms = LAST_WQE_MS };
 
 	vrb_qp_flush(ep);
 	if (__atomic_load_n(&domain->no_last_wqe, __ATOMIC_RELAXED))
 		return;
-	for (end = ofi_now_ms() + LAST_WQE_MS; !srx_let_go(ep) && ofi_now_ms() < end;)
+	while (!srx_let_go(ep) && !ofi_patience_over(&patience))
 		sched_yield();
 	if (!srx_let_go(ep))
 		__atomic_store_n(&domain->no_last_wqe, true, __ATOMIC_RELAXED);

@@ -10,7 +10,7 @@
 #include <sys/random.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
-#include "prov/base/wait.h"
+#include "src/ds/patience.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "conn_int.h"
@@ -287,10 +287,10 @@ static bool reads_go_on(struct ofi_rdm_ep *ep)
  */
 static void end_reads(struct ofi_rdm_ep *ep)
 {
-	uint64_t until = ofi_now_ms() + DRAIN_MS;
+	struct ofi_patience patience = { .ms = DRAIN_MS };
 
 	while (reads_go_on(ep)) {
-		if (ofi_now_ms() >= until) {
+		if (ofi_patience_over(&patience)) {
 			ofi_rdm_lock(ep);
 			vrb_ud_halt(ep);
 			ofi_rdm_unlock(ep);

@@ -9,7 +9,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "prov/base/refuse.h"
-#include "prov/base/wait.h"
+#include "src/ds/patience.h"
 #include "prov/verbs/dgram/ud_name.h"
 #include "prov/verbs/discovery/inline.h"
 #include "prov/verbs/provider/err.h"
@@ -218,10 +218,10 @@ int vrb_ud_open(struct ofi_rdm_ep *ep, const struct vrb_ud_calls *calls)
 /* The device must not lose what it has not sent yet. */
 static void drain(struct vrb_ud *all)
 {
-	uint64_t until = ofi_now_ms() + DRAIN_MS;
+	struct ofi_patience patience = { .ms = DRAIN_MS };
 	struct ibv_wc wc;
 
-	while (all->qp && all->sq_tail < all->sq_reports && ofi_now_ms() < until) {
+	while (all->qp && all->sq_tail < all->sq_reports && !ofi_patience_over(&patience)) {
 		if (ibv_poll_cq(vrb_rc(all->ep)->cq, 1, &wc) <= 0)
 			sched_yield();
 		else if (!vrb_ud_rc_is(all, &wc) && wc.wr_id & 1)
