@@ -187,9 +187,20 @@ void ofi_rdm_conn_start(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 	try_connect(set, conn);
 }
 
+/* Returns true if we did not run for a long time, so that the peer was not really asked. */
+static bool is_late(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn)
+{
+	uint64_t due = conn->due.at > conn->since ? conn->due.at : conn->since;
+
+	return set->now > due && set->now - due >= set->params.give_up / (2 * PROBES);
+}
+
+/* If we are late, there is time for one attempt more. */
 void ofi_rdm_conn_retry_within(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err,
 			       uint64_t most)
 {
+	bool late = is_late(set, conn);
+
 	if (!conn->wanted) {
 		ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_IDLE);
 		return;
@@ -199,19 +210,13 @@ void ofi_rdm_conn_retry_within(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn
 	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_WAITING);
 	conn->timer = set->now + conn_backoff(set, conn, most);
 	conn->attempts++;
+	if (late && conn->probes < PROBES && conn->deadline <= conn->timer)
+		conn->deadline = conn->timer + 1;
 }
 
 void ofi_rdm_conn_retry(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err)
 {
 	ofi_rdm_conn_retry_within(set, conn, err, set->params.backoff_max);
-}
-
-/* Grants another attempt: we did not run for a long time, so the peer was not really asked. */
-static void one_more(struct ofi_rdm_conn *conn)
-{
-	if (conn->state == OFI_RDM_CONN_WAITING && conn->deadline <= conn->timer &&
-	    conn->probes < PROBES)
-		conn->deadline = conn->timer + 1;
 }
 
 void ofi_rdm_conn_retry_offer(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err)
@@ -222,8 +227,6 @@ void ofi_rdm_conn_retry_offer(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn 
 	ofi_rdm_conn_retry(set, conn, err);
 	if (set->params.prove)
 		conn->attempts = attempts;
-	else
-		one_more(conn);
 }
 
 static uint64_t drain_time(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn)
@@ -302,7 +305,6 @@ static void conn_age(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	if (conn->state == OFI_RDM_CONN_EXPECTING && set->now >= conn->timer) {
 		ofi_rdm_conn_retry(set, conn, FI_ETIMEDOUT);
-		one_more(conn);
 		return;
 	}
 	if (set->now >= conn->timer) {

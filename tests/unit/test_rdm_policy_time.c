@@ -212,10 +212,12 @@ static void test_own_silence(void **state)
 	static const struct ofi_rdm_conn_input lose[] = {
 		{ .event = OFI_RDM_CONN_REJECTED, .reason = OFI_RDM_CMWIRE_CROSSING },
 		{ .event = OFI_RDM_CONN_REJECTED, .reason = OFI_RDM_CMWIRE_BUSY },
+		{ .event = OFI_RDM_CONN_REJECTED, .reason = OFI_RDM_CMWIRE_RESOURCES },
 		{ .event = OFI_RDM_CONN_FAILED, .err = FI_ECONNREFUSED },
 	};
 	struct ofi_rdm_conn_action action;
 	struct ofi_rdm_conn *conn;
+	uint64_t late;
 	size_t i;
 
 	(void)state;
@@ -225,9 +227,17 @@ static void test_own_silence(void **state)
 		the_set.now += 3 * GIVE_UP;
 		assert_ptr_equal(poll_silent(&action), conn);
 		assert_int_equal(action.what, OFI_RDM_CONN_DO_CONNECT);
+		/* What it answered meanwhile may be read before the timers are looked at. */
+		for (late = GIVE_UP - 1; late < 4 * GIVE_UP; late += GIVE_UP) {
+			conn = conn_in(OFI_RDM_CONN_CONNECTING, 1);
+			the_set.now += late;
+			after(conn, lose[i]);
+			assert_ptr_equal(poll_silent(&action), conn);
+			assert_int_equal(action.what, OFI_RDM_CONN_DO_CONNECT);
+		}
 	}
 	/* It was refused before the time was over, and is again. */
-	after(conn, lose[2]);
+	after(conn, lose[3]);
 	assert_ptr_equal(poll_silent(&action), conn);
 	assert_int_equal(action.what, OFI_RDM_CONN_DO_FAIL);
 	assert_int_equal(action.err, FI_ECONNREFUSED);
