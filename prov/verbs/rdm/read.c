@@ -150,16 +150,14 @@ static OFI_OUTLINE ssize_t read_long(struct ofi_rdm_ep *ep, struct ofi_rdm_match
 	return read_packet(ep->direct.cq, ep, 1, ep->biased);
 }
 
-/*
- * Reads ep->rx_tagged. What is queued for the peer may complete, and then ep->direct no longer
- * belongs to the reader.
- */
+/* Reads ep->rx_tagged. What is queued for the peer may complete; the next read reports it. */
 static OFI_OUTLINE ssize_t read_unexpected(struct ofi_rdm_ep *ep)
 {
 	struct ofi_rdm_cq *cq = ep->rx_tagged;
 	struct vrb_rdm_rx *rx = vrb_rdm_rx_of(vrb_rc(ep)->wc);
 	uint64_t tag = ofi_rdm_wire_fast_tag((const void *)(uintptr_t)rx->sge.addr);
 
+	ep->direct.cq = OFI_RDM_NO_DIRECT;
 	vrb_rdm_keep_fast(ep->peers[vrb_rc(ep)->recent_number], rx, vrb_rc(ep)->wc->byte_len, true,
 			  tag);
 	return read_packet(cq, ep, -FI_EAGAIN, ep->biased);
