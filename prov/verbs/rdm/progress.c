@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The endpoint's CQ: arriving packets and completed work requests. */
 #include <errno.h>
-#include <poll.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "arrive.h"
@@ -260,11 +259,10 @@ static int request_event(struct ofi_rdm_ep *ep)
 
 /*
  * Other threads may be waiting for the event that was taken: this handles what came with it and
- * requests another event.
+ * requests another event. There may always be more, so the event thread goes on in the end.
  */
 static void progress_settle(struct ofi_rdm_ep *ep)
 {
-	struct pollfd pending = { .fd = vrb_rc(ep)->channel->fd, .events = POLLIN };
 	int rounds = vrb_rc(ep)->cq->cqe / VRB_RDM_BATCH + 1;
 
 	do {
@@ -272,11 +270,8 @@ static void progress_settle(struct ofi_rdm_ep *ep)
 			;
 		if (request_event(ep) || !poll_ep(ep))
 			return;
-		/*
-		 * There may always be more completions: stop when there is another event, which
-		 * wakes the other threads.
-		 */
-	} while (--rounds > 0 || poll(&pending, 1, 0) <= 0);
+	} while (--rounds > 0);
+	vrb_rdm_conn_wake(ep, 0);
 }
 
 /*
