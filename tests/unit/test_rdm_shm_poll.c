@@ -7,7 +7,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "prov/verbs/rdm/conn.h"
 #include "shm_rig.h"
+#include "src/ds/clock.h"
 
 static int poll_all(struct ibv_wc *wc)
 {
@@ -465,6 +467,53 @@ static void sleeper_is_told_after_polls_of_others(void **state)
 	assert_int_equal(pending, 1);
 }
 
+/* The endpoint closes while packets that wake the peer are on their way. */
+static void close_endpoint(void)
+{
+	static struct vrb_domain domain;
+	struct vrb_rc_conn *own = calloc(1, sizeof(*own));
+
+	assert_non_null(own);
+	own->shm = calloc(1, sizeof(*own->shm));
+	assert_non_null(own->shm);
+	own->ep = &rc.rdm;
+	own->live = true;
+	own->shm->conn = own;
+	own->shm->fd = -1;
+	own->shm->wakes = 2;
+	rc.by_qp = (struct vrb_rc_table){ 0 };
+	assert_true(vrb_rc_table_reserve(&rc.by_qp));
+	vrb_rc_table_add(&rc.by_qp, own);
+	all.context.ops.poll_cq = vrb_shm_poll_cq;
+	all.cq.context = &all.context;
+	vrb_rdm_poll_from(&rc, &all.cq, VRB_RDM_BATCH);
+	rc.cq = all.device;
+	rc.conns.timer.fd = -1;
+	rc.rdm.domain = &domain.base;
+	rc.rdm.closing = true;
+	vrb_rdm_conn_close(&rc.rdm);
+	rc.rdm.closing = false;
+}
+
+/* What is in the ring has a mark: the peer does not take it before the wake. */
+static void closing_waits_for_wakes(void **state)
+{
+	(void)state;
+	wakes_done = 2;
+	close_endpoint();
+	assert_int_equal(wakes_done, 0);
+}
+
+/* The peer's host is gone. */
+static void closing_does_not_wait_for_long(void **state)
+{
+	uint64_t begun = ofi_now_ms();
+
+	(void)state;
+	close_endpoint();
+	assert_true(ofi_now_ms() - begun < 2000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -492,6 +541,8 @@ int main(void)
 		cmocka_unit_test_setup(asleep_until_device, begin),
 		cmocka_unit_test_setup(room_wakes_writer, begin),
 		cmocka_unit_test_setup(full_ring_wakes_writer, begin),
+		cmocka_unit_test_setup(closing_waits_for_wakes, begin),
+		cmocka_unit_test_setup(closing_does_not_wait_for_long, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

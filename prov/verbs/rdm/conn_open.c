@@ -18,6 +18,7 @@
 #include "progress.h"
 #include "prov/rdm/msg.h"
 #include "secret.h"
+#include "shm.h"
 #include "prov/rdm/upcall.h"
 #include "prov/verbs/discovery/source.h"
 #include "prov/verbs/provider/err.h"
@@ -28,7 +29,7 @@
 #define BACKLOG	   1024
 #define WINDOW	   32	/* outstanding requests */
 #define ATTEMPT_MS 1000 /* time until an outstanding request is no longer counted */
-/* Time until a connection that does not drain is resumed, and for reads of a closing endpoint. */
+/* Time until a connection that does not drain is resumed, and for work of a closing endpoint. */
 #define DRAIN_MS       100
 #define PROVE_MS       5000 /* with a job secret: time for the first packet of an accepted peer */
 #define ENABLE_MS      10   /* retry of a timer that expires before fi_enable is complete */
@@ -269,12 +270,12 @@ int vrb_rdm_conn_open(struct ofi_rdm_ep *ep)
 	return ret ? ret : listen_by_info(ep);
 }
 
-static bool reads_go_on(struct ofi_rdm_ep *ep)
+static bool work_goes_on(struct ofi_rdm_ep *ep)
 {
 	bool some;
 
 	ofi_rdm_lock(ep);
-	some = vrb_ud_reads(ep);
+	some = vrb_ud_reads(ep) || vrb_shm_wakes(ep);
 	if (some)
 		vrb_rdm_poll_all(ep);
 	ofi_rdm_unlock(ep);
@@ -283,16 +284,18 @@ static bool reads_go_on(struct ofi_rdm_ep *ep)
 
 /*
  * Waits for RDMA reads. Receives of a shared context are reported when connections are flushed, and
- * their memory may be freed at once, so the device must no longer write to it.
+ * their memory may be freed at once, so the device must no longer write to it. Also waits until
+ * peers are woken, because they do not take what follows in their rings before that.
  */
-static void end_reads(struct ofi_rdm_ep *ep)
+static void end_work(struct ofi_rdm_ep *ep)
 {
 	struct ofi_patience patience = { .ms = DRAIN_MS };
 
-	while (reads_go_on(ep)) {
+	while (work_goes_on(ep)) {
 		if (ofi_patience_over(&patience)) {
 			ofi_rdm_lock(ep);
-			vrb_ud_halt(ep);
+			if (vrb_ud_reads(ep))
+				vrb_ud_halt(ep);
 			ofi_rdm_unlock(ep);
 			return;
 		}
@@ -321,7 +324,7 @@ void vrb_rdm_conn_close(struct ofi_rdm_ep *ep)
 		ofi_loop_remove(&vrb_rc_domain(ep)->fabric->loop, &vrb_rc(ep)->conns.timer);
 	if (vrb_rc(ep)->conns.listener.id)
 		rdma_destroy_id(vrb_rc(ep)->conns.listener.id);
-	end_reads(ep);
+	end_work(ep);
 	vrb_rdm_conn_settle(ep);
 	vrb_rdm_conn_free_deferred(ep);
 	vrb_rdm_conn_settle(ep);

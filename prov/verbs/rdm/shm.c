@@ -259,6 +259,16 @@ static bool is_wake_due(const struct vrb_shm *all)
 	return false;
 }
 
+bool vrb_shm_wakes(const struct ofi_rdm_ep *ep)
+{
+	const struct vrb_rc_conn *conn = NULL;
+
+	while ((conn = vrb_rc_table_next(&vrb_rc(ep)->by_qp, conn)))
+		if (conn->shm && conn->live && (conn->shm->wakes || conn->shm->wake_due))
+			return true;
+	return false;
+}
+
 /* The mapping of a ring whose file is closed remains, because the peer may have mapped it, too. */
 void vrb_shm_tick(struct ofi_rdm_ep *ep)
 {

@@ -54,6 +54,8 @@ void vrb_shm_tick(struct ofi_rdm_ep *ep);
 bool vrb_shm_packet(struct vrb_rc_conn *conn, const void *bytes, size_t len);
 /* Makes the next poll look at all rings, because a peer may clear the bells of others. */
 void vrb_shm_look(struct ofi_rdm_ep *ep);
+/* Returns true if a packet that wakes a peer is due or on its way. */
+bool vrb_shm_wakes(const struct ofi_rdm_ep *ep);
 /* Makes the next packet through shared memory wake the endpoint. Poll once more after it. */
 void vrb_shm_arm(struct ofi_rdm_ep *ep);
 /* Returns true if no work request of the device is in flight to a peer with shared memory. */
