@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "prov/rdm/cq.h"
 #include "prov/verbs/rdm/conn.h"
 #include "shm_rig.h"
 #include "src/ds/clock.h"
@@ -467,6 +468,40 @@ static void sleeper_is_told_after_polls_of_others(void **state)
 	assert_int_equal(pending, 1);
 }
 
+/* The event thread polls for the sleeper, but the peer reads nothing, and others are sent to. */
+static void sleeper_is_told_again(void **state)
+{
+	static struct ofi_shm_ring_map theirs;
+	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_RDMA_READ, .send_flags = VRB_SHM_COPIED };
+	struct ofi_rdm_cq cq = { .waiting = true };
+	struct vrb_shm_conn other = { .conn = &conn };
+	struct ibv_wc wc[ROOM];
+
+	(void)state;
+	rc.rdm.tx_cq = &cq;
+	vrb_shm_arm(&rc.rdm);
+	post_three(7);
+	shm.tx.map = &theirs;
+	shm.ends[0] = shm.tx.written = OFI_SHM_RING_DATA;
+	assert_int_equal(vrb_shm_post_send(&other.qp, &wr, &bad), 0);
+	assert_int_equal(pending, 1);
+	vrb_shm_look(&rc.rdm);
+	assert_int_equal(theirs.writer_waits, OFI_SHM_RING_DATA);
+	TAILQ_REMOVE(&all.pending, &other, pending);
+	other.is_pending = false;
+	assert_int_equal(poll_all(wc), 0);
+	assert_int_equal(vrb_shm_post_send(&other.qp, &wr, &bad), 0);
+	assert_int_equal(pending, 2);
+	/* Nobody sleeps any more. */
+	cq.waiting = false;
+	vrb_shm_look(&rc.rdm);
+	TAILQ_REMOVE(&all.pending, &other, pending);
+	other.is_pending = false;
+	assert_int_equal(vrb_shm_post_send(&other.qp, &wr, &bad), 0);
+	assert_int_equal(pending, 2);
+	rc.rdm.tx_cq = NULL;
+}
+
 /* The endpoint closes while packets that wake the peer are on their way. */
 static void close_endpoint(void)
 {
@@ -541,6 +576,7 @@ int main(void)
 		cmocka_unit_test_setup(asleep_until_device, begin),
 		cmocka_unit_test_setup(room_wakes_writer, begin),
 		cmocka_unit_test_setup(full_ring_wakes_writer, begin),
+		cmocka_unit_test_setup(sleeper_is_told_again, begin),
 		cmocka_unit_test_setup(closing_waits_for_wakes, begin),
 		cmocka_unit_test_setup(closing_does_not_wait_for_long, begin),
 	};

@@ -41,6 +41,12 @@ enum vrb_shm_turn {
 	VRB_SHM_TURNS,
 };
 
+enum vrb_shm_sleep {
+	VRB_SHM_AWAKE,
+	VRB_SHM_ASLEEP,
+	VRB_SHM_TOLD, /* the event thread polls for it soon */
+};
+
 /* The second byte of this file's packets, which no packet of the engine has. */
 enum vrb_shm_kind {
 	VRB_SHM_OFFER = 0x80,
@@ -115,7 +121,7 @@ struct vrb_shm {
 	uint32_t polls;		       /* number of polls so far */
 	uint32_t unasked;	       /* index of the ring that was last polled without a bell */
 	uint32_t grants_given;	       /* number of rights granted so far */
-	bool is_armed;		       /* a thread may sleep */
+	enum vrb_shm_sleep sleep;      /* of a thread until something that was sent completes */
 	uint64_t ready[VRB_SHM_WORDS]; /* rings to be polled */
 	bool has_held;
 	bool starved;	    /* a packet in a ring waits for a buffer */

@@ -13,6 +13,7 @@
 #include <string.h>
 #include "src/ds/compiler.h"
 #include "arrive.h"
+#include "prov/rdm/cq.h"
 #include "shm_int.h"
 
 #define NO_END	UINT64_MAX
@@ -335,12 +336,31 @@ static void wait_for_room(struct vrb_shm_conn *shm)
 		ofi_shm_ring_wait(&shm->tx, shm->ends[seq & shm->conn->mask]);
 }
 
+static void wait_for_rooms(const struct vrb_shm *all)
+{
+	struct vrb_shm_conn *shm;
+
+	TAILQ_FOREACH (shm, &all->pending, pending)
+		wait_for_room(shm);
+}
+
+static bool has_sleeper(const struct ofi_rdm_ep *ep)
+{
+	return ep->tx_cq && __atomic_load_n(&ep->tx_cq->waiting, __ATOMIC_RELAXED);
+}
+
+/* The poll may complete nothing that the thread waits for: it is told of what follows, too. */
 void vrb_shm_look(struct ofi_rdm_ep *ep)
 {
 	struct vrb_shm *all = vrb_rc(ep)->shm;
 
-	if (all)
-		memset(all->ready, UINT8_MAX, all->size / 8);
+	if (!all)
+		return;
+	memset(all->ready, UINT8_MAX, all->size / 8);
+	if (all->sleep != VRB_SHM_TOLD)
+		return;
+	wait_for_rooms(all);
+	all->sleep = has_sleeper(ep) ? VRB_SHM_ASLEEP : VRB_SHM_AWAKE;
 }
 
 void vrb_shm_arm(struct ofi_rdm_ep *ep)
@@ -355,9 +375,8 @@ void vrb_shm_arm(struct ofi_rdm_ep *ep)
 		if (ofi_shm_ring_sleep(&shm->rx))
 			set_ready(all, shm->index);
 	}
-	TAILQ_FOREACH (shm, &all->pending, pending)
-		wait_for_room(shm);
-	all->is_armed = true;
+	wait_for_rooms(all);
+	all->sleep = VRB_SHM_ASLEEP;
 }
 
 /* Returns the shared memory of the connection that the held completion is for, or NULL. */

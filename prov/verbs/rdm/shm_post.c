@@ -78,9 +78,9 @@ static void shm_enlist(struct vrb_shm_conn *shm)
 		return;
 	shm->is_pending = true;
 	TAILQ_INSERT_TAIL(&all->pending, shm, pending);
-	if (ofi_likely(!all->is_armed))
+	if (ofi_likely(all->sleep != VRB_SHM_ASLEEP))
 		return;
-	all->is_armed = false;
+	all->sleep = VRB_SHM_TOLD;
 	all->calls->pending(all->ep);
 }
 
