@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 #include "shm_map.h"
 
@@ -99,6 +100,28 @@ static bool is_whole(int fd, size_t size)
 	       file.st_size == (off_t)size;
 }
 
+/* Returns true for a file that is in memory: a file system may delay opening its files for ever. */
+static bool is_in_memory(const struct statx *file)
+{
+	int fd = memfd_create("weft", MFD_CLOEXEC);
+	struct stat ours;
+	bool found = fd >= 0 && !fstat(fd, &ours);
+
+	if (fd >= 0)
+		close(fd);
+	return found && ours.st_dev == makedev(file->stx_dev_major, file->stx_dev_minor);
+}
+
+/* The file system is not asked. */
+static bool may_be_theirs(int found, size_t size)
+{
+	struct statx file;
+
+	return !statx(found, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &file) &&
+	       S_ISREG(file.stx_mode) && !file.stx_nlink && file.stx_uid == geteuid() &&
+	       file.stx_size == size && is_in_memory(&file);
+}
+
 /*
  * Opens the file only if it is one that vrb_shm_create() can have made: opening something else may
  * have effects, and writing to it would damage it.
@@ -106,7 +129,6 @@ static bool is_whole(int fd, size_t size)
 static int open_theirs(const struct vrb_shm_place *place, size_t size)
 {
 	char path[64];
-	struct stat file;
 	int fd, found;
 
 	snprintf(path, sizeof(path), "/proc/%u/fd/%u", place->pid, place->fd);
@@ -114,10 +136,7 @@ static int open_theirs(const struct vrb_shm_place *place, size_t size)
 	if (found < 0)
 		return -1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
-	fd = -1;
-	if (!fstat(found, &file) && S_ISREG(file.st_mode) && !file.st_nlink &&
-	    file.st_uid == geteuid() && file.st_size == (off_t)size)
-		fd = open(path, O_RDWR | O_CLOEXEC);
+	fd = may_be_theirs(found, size) ? open(path, O_RDWR | O_CLOEXEC) : -1;
 	close(found);
 	if (fd >= 0 && !is_whole(fd, size)) {
 		close(fd);
