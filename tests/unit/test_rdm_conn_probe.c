@@ -103,6 +103,8 @@ void vrb_rdm_conn_event(struct ofi_rdm_ep *ep, vrb_rdm_cm_event_fn *handle, stru
 /* A connection on datagrams whose peer is silent, and the answer of the peer's port. */
 static struct vrb_rc_conn silent;
 static struct ofi_rdm_cmwire answer;
+static enum ofi_rdm_wire_error answer_error;
+static int answer_status;
 static unsigned int lost, heard;
 
 uint8_t vrb_rdm_conn_data(const struct ofi_rdm_peer *peer, enum ofi_rdm_cmwire_kind kind,
@@ -119,7 +121,7 @@ enum ofi_rdm_wire_error vrb_rdm_conn_parse(const struct rdma_cm_event *event,
 {
 	(void)event;
 	*cm = answer;
-	return OFI_RDM_WIRE_OK;
+	return answer_error;
 }
 
 void vrb_ud_conn_lost(struct vrb_rc_conn *conn)
@@ -267,7 +269,8 @@ static void hosts_do_not_answer_for_each_other(void **state)
 /* The port of the silent connection's peer answers the question. */
 static void port_says(enum ofi_rdm_cmwire_reason reason, uint64_t incarnation)
 {
-	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_UNREACHABLE, .status = 1 };
+	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_UNREACHABLE,
+				       .status = answer_status };
 	struct vrb_cm_left left = { 0 };
 	struct vrb_owner *owner;
 	static uint64_t ud;
@@ -298,6 +301,8 @@ static void port_answers_for_the_connection(void **state)
 {
 	(void)state;
 	peers[0].policy.known = 5;
+	answer_status = 2;
+	answer_error = OFI_RDM_WIRE_OK;
 	port_says(OFI_RDM_CMWIRE_BUSY, 5);
 	assert_int_equal(heard, 1);
 	assert_int_equal(lost, 0);
@@ -309,6 +314,22 @@ static void port_answers_for_the_connection(void **state)
 	assert_int_equal(heard, 0);
 }
 
+/*
+ * A host refuses without the library's private data. If nobody listens, the process is gone; but
+ * for a process that is stopped, the host refuses once too many requests wait for it.
+ */
+static void host_answers_for_the_port(void **state)
+{
+	(void)state;
+	answer_error = OFI_RDM_WIRE_E_SHORT;
+	answer_status = 2;
+	port_says(OFI_RDM_CMWIRE_NONE, 0);
+	assert_int_equal(lost + heard, 0);
+	answer_status = 1;
+	port_says(OFI_RDM_CMWIRE_NONE, 0);
+	assert_int_equal(lost, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -317,6 +338,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(each_probe_counts_for_all, begin, end),
 		cmocka_unit_test_setup_teardown(hosts_do_not_answer_for_each_other, begin, end),
 		cmocka_unit_test_setup_teardown(port_answers_for_the_connection, begin, end),
+		cmocka_unit_test_setup_teardown(host_answers_for_the_port, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -223,7 +223,10 @@ static void conn_answered(struct vrb_rc_conn *conn, const struct rdma_cm_event *
 		vrb_rdm_conn_step_failed(conn->peer, err);
 }
 
-/* A reject without a reason of this protocol means that no endpoint listens there. */
+/*
+ * A reject without a reason of this protocol means that no endpoint listens there, or that its host
+ * has too many requests for it: the attempt is repeated.
+ */
 static void conn_rejected(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 {
 	struct ofi_rdm_conn_input input = { .event = OFI_RDM_CONN_REJECTED };

@@ -15,6 +15,8 @@
 #include "prov/verbs/cm/cm_wire.h"
 #include "prov/verbs/provider/prov.h"
 
+#define SIDR_REJECT 2 /* IB_SIDR_REJECT of the kernel; it sends 1 if nobody listens */
+
 static bool probe_begin(struct vrb_rdm_host_probe *probe)
 {
 	struct vrb_cm *cm = vrb_rdm_conn_cm(probe->ep);
@@ -123,18 +125,20 @@ static void host_answered(struct ofi_rdm_peer *peer)
 
 /*
  * Handles the answer about a connection. The host answers for itself, and for a port on which
- * nobody listens, but not for a process; a process states its incarnation, and whether it has a
- * connection.
+ * nobody listens, but not for a process, except that it rejects a request if too many wait for the
+ * process; a process states its incarnation, and whether it has a connection.
  */
 static void ask_answered(struct vrb_rdm_host_probe *probe, const struct rdma_cm_event *event)
 {
 	struct vrb_rc_conn *conn = vrb_rc_conn_find(probe->ep, probe->number);
 	uint64_t known = vrb_rc_peer(probe->peer)->policy.known;
 	struct ofi_rdm_cmwire cm;
+	enum ofi_rdm_wire_error error = vrb_rdm_conn_parse(event, &cm);
+	bool waits = error == OFI_RDM_WIRE_E_SHORT && event->status == SIDR_REJECT;
 
-	if (!conn || !conn->ud || conn->state >= VRB_RC_CONN_ENDED)
+	if (!conn || !conn->ud || conn->state >= VRB_RC_CONN_ENDED || (probe->to_port && waits))
 		return;
-	if (probe->to_port && (vrb_rdm_conn_parse(event, &cm) || cm.kind != OFI_RDM_CMWIRE_REJECT ||
+	if (probe->to_port && (error || cm.kind != OFI_RDM_CMWIRE_REJECT ||
 			       cm.incarnation != known || cm.reason == OFI_RDM_CMWIRE_STALE))
 		vrb_ud_conn_lost(conn);
 	else
