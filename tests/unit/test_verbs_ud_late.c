@@ -5,6 +5,7 @@
  */
 #include "unit.h"
 
+#include <rdma/fi_errno.h>
 #include "prov/verbs/rdm/arrive.h"
 #include "ud_net.h"
 #include "ud_net_int.h"
@@ -42,14 +43,14 @@ static int end(void **state)
 	return 0;
 }
 
-/* What a stranger sends is dropped. */
-static void inject(const struct vrb_ud_packet *packet)
+/* Sends a packet to node 0. */
+static void inject(unsigned int from, uint32_t qpn, const struct vrb_ud_packet *packet)
 {
 	uint8_t bytes[VRB_UD_HEAD_MAX] __attribute__((aligned(8)));
 	size_t len = vrb_ud_build(bytes, packet);
 
 	vrb_ud_stamp(bytes, packet->number, packet->order, &packet->words, 0);
-	ud_net_inject(UD_STRANGER, UD_STRANGER_QPN, 0, bytes, len);
+	ud_net_inject(from, qpn, 0, bytes, len);
 }
 
 /* A process that was away finds a full CQ: the acknowledgment is somewhere in it. */
@@ -62,7 +63,7 @@ static void what_has_arrived_comes_before_timers(void **state)
 	(void)state;
 	send_one(active);
 	for (i = 0; i < 40; i++)
-		inject(&other);
+		inject(UD_STRANGER, UD_STRANGER_QPN, &other);
 	ud_net_pass(100);
 	assert_true(ud_net_poll(1, &wc));
 	ud_net_repost(1, vrb_rdm_rx_of(&wc));
@@ -82,7 +83,7 @@ static void all_of_a_full_cq_has_waited(void **state)
 
 	(void)state;
 	for (i = 0; i < 40; i++)
-		inject(&other);
+		inject(UD_STRANGER, UD_STRANGER_QPN, &other);
 	send_one(passive);
 	ud_net_pass(100);
 	away = ud_net_now();
@@ -183,12 +184,34 @@ static void a_write_completes_although_nobody_says_so(void **state)
 	write_waits_for_its_data(true);
 }
 
+/* The peer ends the connection before the event with its answer is handled. */
+static void an_end_follows_the_answer(void **state)
+{
+	struct ud_conn *asking = ud_net_conn(0);
+	const struct vrb_ud_packet packet = { .kind = VRB_UD_END,
+					      .to = asking->rc.qp_num,
+					      .from = 5 };
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+
+	(void)state;
+	asking->rc.ud->qpn = ud_net_qpn(1);
+	inject(2, ud_net_qpn(2), &packet);
+	ud_net_watch(1000, counts);
+	assert_int_equal(asking->endings, 0);
+	inject(1, ud_net_qpn(1), &packet);
+	ud_net_watch(1000, counts);
+	assert_int_equal(asking->endings, 1);
+	assert_int_equal(asking->err, FI_ECONNRESET);
+	assert_int_equal(active->endings, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_has_arrived_comes_before_timers, begin, end),
 		cmocka_unit_test_setup_teardown(all_of_a_full_cq_has_waited, begin, end),
 		cmocka_unit_test_setup_teardown(waiting_for_packets_is_not_late, begin, end),
+		cmocka_unit_test_setup_teardown(an_end_follows_the_answer, begin, end),
 		cmocka_unit_test_setup_teardown(a_write_completes_with_its_data, begin, end),
 		cmocka_unit_test_setup_teardown(a_write_completes_although_nobody_says_so, begin,
 						end),

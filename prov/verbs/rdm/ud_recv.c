@@ -519,6 +519,14 @@ static bool is_from_peer(const struct vrb_ud_conn *ud, const struct ibv_wc *wc,
 	return ud && ud->heard && wc->src_qp == ud->qpn && packet->from == ud->to;
 }
 
+/* Returns true if the packet ends the connection whose answer has arrived, and is handled soon. */
+static bool ends_early(const struct vrb_ud_conn *ud, const struct ibv_wc *wc,
+		       const struct vrb_ud_packet *packet)
+{
+	return ud && !ud->heard && !ud->letter && wc->src_qp == ud->qpn &&
+	       packet->kind == VRB_UD_END && packet->id != VRB_UD_UNKNOWN;
+}
+
 /* Returns true if the packet stays. */
 static bool take_arrived(struct vrb_ud *all, const struct ibv_wc *wc, struct vrb_ud_rx *rx)
 {
@@ -529,7 +537,10 @@ static bool take_arrived(struct vrb_ud *all, const struct ibv_wc *wc, struct vrb
 		return false;
 	}
 	if (!is_from_peer(ud, wc, &rx->packet)) {
-		vrb_ud_refuse(all, wc, rx);
+		if (ends_early(ud, wc, &rx->packet))
+			take_end(ud, &rx->packet);
+		else
+			vrb_ud_refuse(all, wc, rx);
 		return false;
 	}
 	if (ud->over) {
