@@ -75,22 +75,23 @@ int ofi_ep_setopt(const struct fi_provider *prov, struct fid *ep, ofi_ep_option 
 			   "fi_setopt: option %d is read-only\n", name);
 }
 
-static int ep_direction(const struct fi_provider *prov, const char *command, const uint64_t *flags,
-			uint64_t *which)
+static int ep_direction(const struct fi_provider *prov, const char *command,
+			const struct ofi_ep_op_flags *of, const uint64_t *flags, uint64_t *which)
 {
 	*which = flags ? *flags & DIRECTIONS : 0;
-	if (*which == FI_TRANSMIT || *which == FI_RECV)
+	if ((*which == FI_TRANSMIT && of->tx) || (*which == FI_RECV && of->rx))
 		return 0;
-	return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EINVAL,
-			  "fi_control: %s takes flags with either FI_TRANSMIT or FI_RECV\n",
-			  command);
+	return ofi_refuse(
+		prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+		"fi_control: %s takes flags with either FI_TRANSMIT or FI_RECV, and contexts have only one of them\n",
+		command);
 }
 
 int ofi_ep_get_op_flags(const struct fi_provider *prov, const struct ofi_ep_op_flags *of,
 			uint64_t *flags)
 {
 	uint64_t which;
-	int ret = ep_direction(prov, "FI_GETOPSFLAG", flags, &which);
+	int ret = ep_direction(prov, "FI_GETOPSFLAG", of, flags, &which);
 
 	if (!ret)
 		*flags = which == FI_TRANSMIT ? *of->tx : *of->rx;
@@ -101,7 +102,7 @@ int ofi_ep_set_op_flags(const struct fi_provider *prov, const struct ofi_ep_op_f
 			const uint64_t *flags)
 {
 	uint64_t which, allowed;
-	int ret = ep_direction(prov, "FI_SETOPSFLAG", flags, &which);
+	int ret = ep_direction(prov, "FI_SETOPSFLAG", of, flags, &which);
 
 	if (ret)
 		return ret;

@@ -32,7 +32,10 @@ int ofi_ep_getopt(const struct fi_provider *prov, struct fid *ep, ofi_ep_option 
 int ofi_ep_setopt(const struct fi_provider *prov, struct fid *ep, ofi_ep_option *option, int level,
 		  int name, const void *value, size_t len, int writable, size_t *to);
 
-/* The default operation flags, and the flags that may be defaults. */
+/*
+ * The default operation flags, and the flags that may be defaults. One that a context does not have
+ * is NULL.
+ */
 struct ofi_ep_op_flags {
 	uint64_t *tx, *rx;
 	uint64_t tx_allowed, rx_allowed;

@@ -43,6 +43,14 @@ static void context_end(struct ofi_rdm_context *context)
 		ofi_rdm_part_close(part);
 }
 
+static struct ofi_ep_op_flags op_flags_of(struct ofi_rdm_context *context)
+{
+	struct ofi_ep_op_flags of = ofi_rdm_op_flags(&context->head);
+
+	*(context->rx ? &of.tx : &of.rx) = NULL;
+	return of;
+}
+
 /* The context ends with the last of its fids. */
 static int context_close(struct fid *fid)
 {
@@ -78,6 +86,17 @@ static int context_bind_to(struct ofi_rdm_context *context, struct fid *bfid, ui
 	return ret;
 }
 
+/* Returns the flags of the other direction, with which nothing is bound to the context. */
+static uint64_t flags_of_other(const struct ofi_rdm_context *context, const struct fid *bfid)
+{
+	if (bfid->fclass == FI_CLASS_CQ)
+		return context->rx ? FI_TRANSMIT : FI_RECV;
+	if (bfid->fclass == FI_CLASS_CNTR)
+		return context->rx ? FI_SEND | FI_READ | FI_WRITE
+				   : FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE;
+	return 0;
+}
+
 static int context_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct ofi_rdm_context *context = context_of(fid);
@@ -86,11 +105,12 @@ static int context_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 	if (!bfid)
 		return ofi_refuse_null(prov, FI_LOG_EP_CTRL, "fi_ep_bind", "bfid");
-	if (bfid->fclass == FI_CLASS_CQ && flags & (context->rx ? FI_TRANSMIT : FI_RECV))
-		return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EINVAL,
-				  "fi_ep_bind: a %s context takes a completion queue with %s\n",
-				  ofi_rdm_context_kind(context->rx),
-				  context->rx ? "FI_RECV" : "FI_TRANSMIT");
+	if (flags & flags_of_other(context, bfid))
+		return ofi_refuse(
+			prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+			"fi_ep_bind: flags 0x%llx are of the other direction; a %s context takes those of its own\n",
+			(unsigned long long)(flags & flags_of_other(context, bfid)),
+			ofi_rdm_context_kind(context->rx));
 	if (bfid->fclass != FI_CLASS_CQ && bfid->fclass != FI_CLASS_CNTR &&
 	    bfid->fclass != FI_CLASS_EQ)
 		return ofi_refuse(
@@ -125,7 +145,7 @@ static int context_alias(struct ofi_rdm_context *context, const struct fi_alias 
 	if (!alias)
 		return -FI_ENOMEM;
 	*alias = *context;
-	of = ofi_rdm_op_flags(&alias->head);
+	of = op_flags_of(alias);
 	ret = ofi_ep_set_op_flags(prov_of(context), &of, &arg->flags);
 	if (ret) {
 		free(alias);
@@ -141,7 +161,7 @@ static int context_alias(struct ofi_rdm_context *context, const struct fi_alias 
 static int context_control(struct fid *fid, int command, void *arg)
 {
 	struct ofi_rdm_context *context = context_of(fid);
-	struct ofi_ep_op_flags of = ofi_rdm_op_flags(&context->head);
+	struct ofi_ep_op_flags of = op_flags_of(context);
 
 	switch (command) {
 	case FI_ENABLE:

@@ -63,8 +63,7 @@ static int srx_no_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 static int srx_control(struct fid *fid, int command, void *arg)
 {
 	struct ofi_rdm_ep *srx = srx_of(fid);
-	struct ofi_ep_op_flags of = { &srx->tx_op_flags, &srx->rx_op_flags, 0,
-				      OFI_RDM_RX_OP_FLAGS };
+	struct ofi_ep_op_flags of = { .rx = &srx->rx_op_flags, .rx_allowed = OFI_RDM_RX_OP_FLAGS };
 	int ret;
 
 	switch (command) {

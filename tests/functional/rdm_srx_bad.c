@@ -34,6 +34,7 @@ static void contexts(void)
 	RETURNS(fi_trecvmsg(srx, &(struct fi_msg_tagged){ .addr = FI_ADDR_UNSPEC }, FI_PEEK),
 		-FI_ENOCQ);
 	RETURNS(fi_ep_bind(scene.ep[SRX_A], &srx->fid, 0), -FI_EOPBADSTATE);
+	RETURNS(fi_control(&srx->fid, FI_GETOPSFLAG, &(uint64_t){ FI_TRANSMIT }), -FI_EINVAL);
 	OK(fi_close(&srx->fid));
 }
 

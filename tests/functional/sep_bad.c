@@ -74,15 +74,39 @@ static void wrong_context(struct sep_pair *pair)
 	fails(pair, plain);
 }
 
+/*
+ * A context refuses what belongs to the other direction, which its index may have, too. Returns the
+ * counter that is bound to both.
+ */
+static struct fid_cntr *other_direction(const struct sep_pair *pair, struct fid_ep *tx,
+					struct fid_ep *rx)
+{
+	uint64_t transmit = FI_TRANSMIT, receive = FI_RECV;
+	struct fid_cntr *cntr;
+	struct fid_ep *ep;
+
+	RETURNS(fi_control(&tx->fid, FI_SETOPSFLAG, &receive), -FI_EINVAL);
+	RETURNS(fi_control(&rx->fid, FI_GETOPSFLAG, &transmit), -FI_EINVAL);
+	RETURNS(fi_ep_alias(tx, &ep, FI_RECV), -FI_EINVAL);
+	OK(fi_cntr_open(pair->domain, NULL, &cntr, NULL));
+	RETURNS(fi_ep_bind(tx, &cntr->fid, FI_SEND | FI_RECV), -FI_EINVAL);
+	RETURNS(fi_ep_bind(rx, &cntr->fid, FI_WRITE), -FI_EINVAL);
+	OK(fi_ep_bind(tx, &cntr->fid, FI_SEND | FI_READ | FI_WRITE));
+	OK(fi_ep_bind(rx, &cntr->fid, FI_RECV));
+	return cntr;
+}
+
 /* An endpoint of an index opens again after both its contexts were closed. */
 static void reopen(struct sep_pair *pair)
 {
 	struct sep_side *side = &pair->side[1];
 	struct fi_tx_attr tx = { .op_flags = FI_INJECT };
 	struct fi_rx_attr rx = { .size = SIZE_MAX };
+	struct fid_cntr *cntr = other_direction(pair, side->tx[2], side->rx[2]);
 
 	OK(fi_close(&side->tx[2]->fid));
 	OK(fi_close(&side->rx[2]->fid));
+	OK(fi_close(&cntr->fid));
 	OK(fi_rx_context(side->sep, 2, &rx, &side->rx[2], NULL));
 	OK(fi_tx_context(side->sep, 2, &tx, &side->tx[2], NULL));
 	/* The attributes that the contexts have are returned. */

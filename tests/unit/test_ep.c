@@ -86,6 +86,23 @@ static void op_flags(void **state)
 	assert_int_equal(tx, FI_COMPLETION);
 }
 
+/* A context has one direction, and says no to the other one. */
+static void op_flags_of_one(void **state)
+{
+	uint64_t rx = FI_COMPLETION, flags = FI_TRANSMIT;
+	const struct ofi_ep_op_flags of = { .rx = &rx, .rx_allowed = FI_COMPLETION };
+
+	(void)state;
+	assert_int_equal(ofi_ep_set_op_flags(&prov, &of, &flags), -FI_EINVAL);
+	assert_int_equal(ofi_ep_get_op_flags(&prov, &of, &flags), -FI_EINVAL);
+	flags = FI_RECV;
+	assert_int_equal(ofi_ep_get_op_flags(&prov, &of, &flags), 0);
+	assert_int_equal(flags, FI_COMPLETION);
+	flags = FI_RECV;
+	assert_int_equal(ofi_ep_set_op_flags(&prov, &of, &flags), 0);
+	assert_int_equal(rx, 0);
+}
+
 static void event_queue(void **state)
 {
 	struct ofi_ref fabric = { 0 }, other = { 0 };
@@ -124,11 +141,9 @@ static void completion_queue(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(get),
-		cmocka_unit_test(set),
-		cmocka_unit_test(op_flags),
-		cmocka_unit_test(event_queue),
-		cmocka_unit_test(completion_queue),
+		cmocka_unit_test(get),	       cmocka_unit_test(set),
+		cmocka_unit_test(op_flags),    cmocka_unit_test(op_flags_of_one),
+		cmocka_unit_test(event_queue), cmocka_unit_test(completion_queue),
 	};
 
 	return cmocka_run_group_tests_name("ep", tests, NULL, NULL);

@@ -87,34 +87,23 @@ static int srx_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	return 0;
 }
 
-static int set_op_flags(struct vrb_srx *srx, uint64_t flags)
-{
-	if ((flags & (FI_TRANSMIT | FI_RECV)) != FI_RECV)
-		return -FI_EINVAL;
-	flags &= ~FI_RECV;
-	if (flags & ~(VRB_RX_FLAGS & ~FI_MORE))
-		return -FI_EBADFLAGS;
-	srx->op_flags = flags;
-	return 0;
-}
-
 static int srx_control(struct fid *fid, int command, void *arg)
 {
 	struct vrb_srx *srx = (struct vrb_srx *)fid;
-	uint64_t *flags = arg;
+	const struct ofi_ep_op_flags of = { .rx = &srx->op_flags,
+					    .rx_allowed = VRB_RX_FLAGS & ~FI_MORE };
 
 	switch (command) {
 	case FI_ENABLE:
 		return 0;
 	case FI_GETOPSFLAG:
-		if (!flags || (*flags & (FI_TRANSMIT | FI_RECV)) != FI_RECV)
-			return -FI_EINVAL;
-		*flags = srx->op_flags;
-		return 0;
+		return ofi_ep_get_op_flags(&vrb_prov, &of, arg);
 	case FI_SETOPSFLAG:
-		return flags ? set_op_flags(srx, *flags) : -FI_EINVAL;
+		return ofi_ep_set_op_flags(&vrb_prov, &of, arg);
 	default:
-		return -FI_ENOSYS;
+		return ofi_decline_command(
+			&vrb_prov, FI_LOG_EP_CTRL, command,
+			"a shared receive context supports FI_ENABLE, FI_GETOPSFLAG and FI_SETOPSFLAG");
 	}
 }
 
