@@ -183,7 +183,9 @@ static bool resource_mgmt(const struct ask *ask, struct ofi_miss *miss)
 
 static bool av_type(const struct ask *ask, struct ofi_miss *miss)
 {
-	return *(const int *)ask->have == FI_AV_UNSPEC || check_same(ask, miss);
+	return (*(const int *)ask->have == FI_AV_UNSPEC &&
+		*(const unsigned *)ask->asked <= FI_AV_TABLE) ||
+	       check_same(ask, miss);
 }
 
 static bool check_tclass(const struct ask *ask, struct ofi_miss *miss)

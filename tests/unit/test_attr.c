@@ -273,6 +273,9 @@ static void test_models(void **state)
 
 	hints->domain_attr->av_type = FI_AV_TABLE;
 	expect_match(V1_17);
+	hints->domain_attr->av_type = FI_AV_TABLE + 1;
+	assert_string_equal(first_miss(), "domain_attr->av_type");
+	hints->domain_attr->av_type = FI_AV_TABLE;
 	have->domain_attr->av_type = FI_AV_MAP;
 	expect(V1_17, "domain_attr->av_type", "FI_AV_TABLE", "FI_AV_MAP");
 }
