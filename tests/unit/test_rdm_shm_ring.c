@@ -60,7 +60,7 @@ static enum ofi_shm_ring_state put(uint32_t len, uint32_t mark)
 static void get(uint32_t mark)
 {
 	static uint8_t bytes[LARGEST], expected[LARGEST];
-	uint32_t len, seen;
+	uint32_t len = 0, seen = 0;
 
 	assert_int_equal(ofi_shm_ring_peek(&rx, &len, &seen), OFI_SHM_RING_PACKET);
 	assert_int_equal(seen, mark);
