@@ -49,6 +49,7 @@ static void fill_out(struct ofi_rdm_out *out, const struct fi_msg_tagged *msg, u
 		     bool tagged, uint64_t mark)
 {
 	struct ofi_rdm_proto_out *proto = &out->proto;
+	size_t i;
 
 	proto->flags = (uint8_t)((tagged ? OFI_RDM_WIRE_TAGGED : 0) |
 				 (flags & FI_REMOTE_CQ_DATA ? OFI_RDM_WIRE_DATA : 0));
@@ -58,8 +59,8 @@ static void fill_out(struct ofi_rdm_out *out, const struct fi_msg_tagged *msg, u
 	proto->data = flags & FI_REMOTE_CQ_DATA ? msg->data : 0;
 	proto->context = msg->context;
 	proto->count = (uint8_t)msg->iov_count;
-	if (msg->iov_count) /* the array may be NULL otherwise */
-		memcpy(proto->iov, msg->msg_iov, msg->iov_count * sizeof(*msg->msg_iov));
+	for (i = 0; i < msg->iov_count; i++)
+		proto->iov[i] = msg->msg_iov[i];
 	out->flags = FI_SEND | (tagged ? FI_TAGGED : FI_MSG) |
 		     (flags & FI_COMPLETION ? 0 : OFI_RDM_SILENT) | mark;
 }

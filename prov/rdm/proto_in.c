@@ -277,7 +277,7 @@ enum ofi_rdm_wire_error ofi_rdm_proto_in_message(struct ofi_rdm_proto_peer *peer
 		return OFI_RDM_WIRE_E_COLLECTIVE;
 	in_begin(peer, in);
 	recv = find_recv(in);
-	if (recv)
+	if (recv && in->packet.payload_len)
 		copy_in(in, 0, in->packet.payload, in->packet.payload_len);
 	if (recv && in->state == OFI_RDM_PROTO_IN_WHOLE) {
 		ofi_rdm_proto_in_finish(in);

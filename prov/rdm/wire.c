@@ -247,32 +247,32 @@ OFI_INLINE enum ofi_rdm_wire_error check_meaning(const struct ofi_rdm_wire_packe
 }
 
 /* Returns true for the only combination of flags that the shapes do not list. */
-static int is_collective(const struct ofi_rdm_wire_base *base)
+static int is_collective(struct ofi_rdm_wire_base base)
 {
-	return base->flags == (OFI_RDM_WIRE_COLLECTIVE | OFI_RDM_WIRE_TAGGED) &&
-	       (base->type == OFI_RDM_WIRE_EAGER || base->type == OFI_RDM_WIRE_SEG_FIRST ||
-		base->type == OFI_RDM_WIRE_RTS);
+	return base.flags == (OFI_RDM_WIRE_COLLECTIVE | OFI_RDM_WIRE_TAGGED) &&
+	       (base.type == OFI_RDM_WIRE_EAGER || base.type == OFI_RDM_WIRE_SEG_FIRST ||
+		base.type == OFI_RDM_WIRE_RTS);
 }
 
 /*
  * Parses all but version and type. With a constant type there is only code for the fields of that
  * type.
  */
-OFI_INLINE enum ofi_rdm_wire_error parse_as(const struct ofi_rdm_wire_base *base, const uint8_t *at,
+OFI_INLINE enum ofi_rdm_wire_error parse_as(struct ofi_rdm_wire_base base, const uint8_t *at,
 					    const uint8_t *end, unsigned int type,
 					    struct ofi_rdm_wire_packet *packet)
 {
 	const struct shape *shape = &shapes[type];
 	enum ofi_rdm_wire_error error;
 
-	if (base->flags & ~shape->flags && !is_collective(base))
+	if (base.flags & ~shape->flags && !is_collective(base))
 		return OFI_RDM_WIRE_E_FLAGS;
-	if (base->count && !(shape->has & HAS_LIST))
+	if (base.count && !(shape->has & HAS_LIST))
 		return OFI_RDM_WIRE_E_UNUSED;
 	packet->type = (enum ofi_rdm_wire_type)type;
-	packet->flags = base->flags;
-	packet->count = base->count;
-	packet->id = le32toh(base->id);
+	packet->flags = base.flags;
+	packet->count = base.count;
+	packet->id = le32toh(base.id);
 	if ((size_t)(end - at) < fields_len(packet, shape))
 		return OFI_RDM_WIRE_E_SHORT;
 	error = take_fields(&at, packet, shape->has);
@@ -285,12 +285,13 @@ OFI_INLINE enum ofi_rdm_wire_error parse_as(const struct ofi_rdm_wire_base *base
 	return check_meaning(packet);
 }
 
-static enum ofi_rdm_wire_error parse_any(const struct ofi_rdm_wire_base *base, const uint8_t *at,
-					 const uint8_t *end, struct ofi_rdm_wire_packet *packet)
+static OFI_OUTLINE enum ofi_rdm_wire_error parse_any(struct ofi_rdm_wire_base base,
+						     const uint8_t *at, const uint8_t *end,
+						     struct ofi_rdm_wire_packet *packet)
 {
-	if (base->type < OFI_RDM_WIRE_EAGER || base->type >= OFI_RDM_WIRE_TYPES)
+	if (base.type < OFI_RDM_WIRE_EAGER || base.type >= OFI_RDM_WIRE_TYPES)
 		return OFI_RDM_WIRE_E_TYPE;
-	return parse_as(base, at, end, base->type, packet);
+	return parse_as(base, at, end, base.type, packet);
 }
 
 enum ofi_rdm_wire_error ofi_rdm_wire_parse(const void *bytes, size_t len,
@@ -306,14 +307,16 @@ enum ofi_rdm_wire_error ofi_rdm_wire_parse(const void *bytes, size_t len,
 	if (base.version < OFI_RDM_WIRE_VERSION_MIN || base.version > OFI_RDM_WIRE_VERSION)
 		return OFI_RDM_WIRE_E_VERSION;
 	switch (base.type) {
+	case OFI_RDM_WIRE_SEG_FIRST:
+		return parse_as(base, at, end, OFI_RDM_WIRE_SEG_FIRST, packet);
 	case OFI_RDM_WIRE_SEG_NEXT:
-		return parse_as(&base, at, end, OFI_RDM_WIRE_SEG_NEXT, packet);
+		return parse_as(base, at, end, OFI_RDM_WIRE_SEG_NEXT, packet);
 	case OFI_RDM_WIRE_RTS:
-		return parse_as(&base, at, end, OFI_RDM_WIRE_RTS, packet);
+		return parse_as(base, at, end, OFI_RDM_WIRE_RTS, packet);
 	case OFI_RDM_WIRE_FIN:
-		return parse_as(&base, at, end, OFI_RDM_WIRE_FIN, packet);
+		return parse_as(base, at, end, OFI_RDM_WIRE_FIN, packet);
 	default:
-		return parse_any(&base, at, end, packet);
+		return parse_any(base, at, end, packet);
 	}
 }
 

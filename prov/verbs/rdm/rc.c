@@ -8,6 +8,7 @@
 #include "prov/base/hmem_copy.h"
 #include "prov/base/mr_cache.h"
 #include "prov/base/refuse.h"
+#include "prov/rdm/copy.h"
 #include "prov/rdm/peer.h"
 #include "progress.h"
 #include "rc.h"
@@ -46,24 +47,24 @@ static int gather_sge(struct ibv_sge *sge, const struct iovec *iov, size_t offse
 	return n;
 }
 
-/* Copies `len` bytes starting at `offset`. Returns 0 or -FI_E*. */
-static int pack_iov(bool device, uint8_t *to, const struct iovec *iov, size_t offset, size_t len)
+/* Copies `len` bytes starting at `offset`. Returns false if device memory cannot be read. */
+static bool pack_iov(bool device, uint8_t *to, const struct iovec *iov, size_t offset, size_t len)
 {
 	size_t take;
-	int err = 0;
 
-	for (; len && !err; iov++) {
+	for (; len; iov++) {
 		if (offset >= iov->iov_len) {
 			offset -= iov->iov_len;
 			continue;
 		}
 		take = iov->iov_len - offset < len ? iov->iov_len - offset : len;
-		err = ofi_hmem_load(device, to, (const uint8_t *)iov->iov_base + offset, take);
+		if (ofi_hmem_load(device, to, (const uint8_t *)iov->iov_base + offset, take))
+			return false;
 		to += take;
 		len -= take;
 		offset = 0;
 	}
-	return err;
+	return true;
 }
 
 static int retry(struct ofi_rdm_peer *peer, int err)
@@ -96,8 +97,8 @@ static int send_bounced(struct ofi_rdm_peer *peer, const void *hdr, size_t hdr_l
 		vrb_rc_conn_probe_all(peer->ep);
 		return retry(peer, ENOMEM);
 	}
-	memcpy(bounce->out.data, hdr, hdr_len);
-	if (pack_iov(peer->ep->hmem, bounce->out.data + hdr_len, iov, offset, len))
+	ofi_rdm_copy(bounce->out.data, hdr, hdr_len);
+	if (!pack_iov(peer->ep->hmem, bounce->out.data + hdr_len, iov, offset, len))
 		return bounce_give_up(peer, bounce);
 	packet->sge[0] = (struct ibv_sge){
 		.addr = (uintptr_t)bounce->out.data,
