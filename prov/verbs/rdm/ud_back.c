@@ -167,13 +167,6 @@ void vrb_ud_back_drained(struct vrb_ud_conn *ud, enum ibv_wc_status status)
 	vrb_ud_send_soon(ud);
 }
 
-bool vrb_ud_back_is_due(const struct vrb_ud_conn *ud)
-{
-	const struct vrb_ud_rc *rc = ud->rc;
-
-	return rc && (rc->asks || rc->refuses || rc->state == VRB_UD_RC_DRAINED);
-}
-
 void vrb_ud_back_describe(struct vrb_ud_conn *ud, struct vrb_ud_packet *packet)
 {
 	struct vrb_ud_rc *rc = ud->rc;

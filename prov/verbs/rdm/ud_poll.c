@@ -127,8 +127,12 @@ static int report_failed(struct vrb_ud *all, int count, struct ibv_wc *wc)
 
 static int report(struct vrb_ud *all, int count, struct ibv_wc *wc)
 {
-	int n = report_done(all, count, wc);
+	int n;
 
+	if (!vrb_ud_any(all, VRB_UD_DONE) && all->message_tail == all->message_head &&
+	    !vrb_ud_any(all, VRB_UD_FAILING))
+		return 0;
+	n = report_done(all, count, wc);
 	n += report_messages(all, count - n, wc + n);
 	return n + report_failed(all, count - n, wc + n);
 }

@@ -92,7 +92,13 @@ bool vrb_ud_back_may(struct vrb_ud_conn *ud);
 /* Asks the peer of a connection that is used less to give its queue pair back. */
 void vrb_ud_back_look(struct vrb_ud_conn *ud);
 /* Returns true if VRB_UD_BACK is to be sent. */
-bool vrb_ud_back_is_due(const struct vrb_ud_conn *ud);
+static inline bool vrb_ud_back_is_due(const struct vrb_ud_conn *ud)
+{
+	const struct vrb_ud_rc *rc = ud->rc;
+
+	return rc && (rc->asks || rc->refuses || rc->state == VRB_UD_RC_DRAINED);
+}
+
 /* Fills in VRB_UD_BACK, which is sent now. */
 void vrb_ud_back_describe(struct vrb_ud_conn *ud, struct vrb_ud_packet *packet);
 /* Called after VRB_UD_BACK was sent. */

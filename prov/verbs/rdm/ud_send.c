@@ -313,7 +313,7 @@ void vrb_ud_pump(struct vrb_ud_conn *ud)
 		some |= may_send(ud) && send_wr(ud);
 		some |= may_send(ud) && must_chase(ud) && send_empty(ud, VRB_UD_NOTHING);
 	}
-	if (has_work(ud) && vrb_ud_sq_room(vrb_ud_of(ud)) <= VRB_UD_RESERVE)
+	if (ofi_unlikely(vrb_ud_sq_room(vrb_ud_of(ud)) <= VRB_UD_RESERVE) && has_work(ud))
 		vrb_ud_of(ud)->short_of_room = true;
 }
 
@@ -321,10 +321,11 @@ void vrb_ud_watch(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
 	uint64_t next = ofi_rdm_ack_next(&ud->ack), pace;
+	bool works = has_work(ud);
 
 	if (ud->over)
 		return;
-	if (has_work(ud) && ud->path) {
+	if (works && ud->path) {
 		pace = send_time(ud);
 		if (pace > all->now && pace < next)
 			next = pace;
@@ -333,7 +334,7 @@ void vrb_ud_watch(struct vrb_ud_conn *ud)
 		next = ud->letter->at;
 	if (!TAILQ_EMPTY(&ud->not_ready) && ud->ready_at < next)
 		next = ud->ready_at;
-	if (next == OFI_RDM_ACK_NEVER && !has_work(ud))
+	if (next == OFI_RDM_ACK_NEVER && !works)
 		return;
 	vrb_ud_list(all, ud, VRB_UD_BUSY);
 	if (next < all->next)
