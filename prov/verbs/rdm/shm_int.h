@@ -117,7 +117,7 @@ struct vrb_shm {
 	struct vrb_shm_place place;  /* of the bell */
 	struct vrb_shm_conn **conns; /* by index */
 	uint32_t size;
-	uint32_t turn;		       /* index after the ring that was polled last */
+	uint32_t turn;		       /* index after the last ring that was left with packets */
 	uint32_t polls;		       /* number of polls so far */
 	uint32_t unasked;	       /* index of the ring that was last polled without a bell */
 	uint32_t grants_given;	       /* number of rights granted so far */

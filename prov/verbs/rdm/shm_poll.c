@@ -161,9 +161,10 @@ static int drain_word(struct vrb_shm *all, uint32_t word, uint64_t which, int co
 		more = false;
 		if (index < all->size && all->conns[index])
 			n += drain_ring(all->conns[index], NO_END, count - n, wc + n, &more);
-		if (!more)
+		if (more)
+			all->turn = index + 1;
+		else
 			all->ready[word] &= ~(left & -left);
-		all->turn = index + 1;
 	}
 	return n;
 }
@@ -192,7 +193,7 @@ static bool take_bells(struct vrb_shm *all)
 
 /*
  * Polls the rings whose bells were rung, and now and then one more in case a peer clears the bells
- * of others. Begins after the ring that was drained last, so that each has its turn.
+ * of others. Begins after the last ring that was left with packets, so that each has its turn.
  */
 static int drain_rings(struct vrb_shm *all, int count, struct ibv_wc *wc)
 {
@@ -206,8 +207,8 @@ static int drain_rings(struct vrb_shm *all, int count, struct ibv_wc *wc)
 	}
 	if (!take_bells(all))
 		return 0;
-	/* The first word comes again at the end, for the rings before the first one. */
-	for (word = turn / 64, left = words + 1; left && n < count; left--) {
+	/* The first word may come again at the end, for the rings before the first one. */
+	for (word = turn / 64, left = words + (turn % 64 > 0); left && n < count; left--) {
 		n += drain_word(all, word, which, count - n, wc + n);
 		which = ~0ULL;
 		word = word + 1 < words ? word + 1 : 0;
