@@ -66,10 +66,21 @@ static void *list_keep(struct ofi_work *work, const void *list, size_t count, si
 
 #define KEEP(work, list, count) list_keep(work, list, count, sizeof(*(list)))
 
+static bool has_hmem(const struct ofi_work *work)
+{
+	return work->on.info->caps & FI_HMEM;
+}
+
+/* Returns the list, or NULL if nobody reads it: then it can be any pointer. */
+static void **read_desc(const struct ofi_work *work, void **desc)
+{
+	return work->ops->reads_desc || has_hmem(work) ? desc : NULL;
+}
+
 static void keep_msg(struct ofi_work *work, struct fi_msg_tagged *msg)
 {
 	msg->msg_iov = work->iov = KEEP(work, msg->msg_iov, msg->iov_count);
-	msg->desc = KEEP(work, msg->desc, msg->iov_count);
+	msg->desc = KEEP(work, read_desc(work, msg->desc), msg->iov_count);
 }
 
 static void keep_rma(struct ofi_work *work, struct fi_msg_rma *msg)
@@ -90,15 +101,13 @@ static void keep_atomic(struct ofi_work *work, struct ofi_atomic_args *args)
 
 	if (msg->msg_iov)
 		msg->msg_iov = work->ioc = KEEP(work, msg->msg_iov, msg->iov_count);
-	if (msg->desc)
-		msg->desc = KEEP(work, msg->desc, msg->iov_count);
+	msg->desc = KEEP(work, read_desc(work, msg->desc), msg->iov_count);
 	msg->rma_iov = KEEP(work, msg->rma_iov, msg->rma_iov_count);
 	if (args->compare)
 		args->compare = work->compare = KEEP(work, args->compare, args->compare_count);
 	if (args->result)
 		args->result = KEEP(work, args->result, args->result_count);
-	if (args->result_desc)
-		args->result_desc = KEEP(work, args->result_desc, args->result_count);
+	args->result_desc = KEEP(work, read_desc(work, args->result_desc), args->result_count);
 }
 
 /*
@@ -150,11 +159,6 @@ static void keep_lists(struct ofi_work *work)
 	default:
 		keep_msg(work, &work->call.msg);
 	}
-}
-
-static bool has_hmem(const struct ofi_work *work)
-{
-	return work->on.info->caps & FI_HMEM;
 }
 
 /*

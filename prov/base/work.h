@@ -64,8 +64,9 @@ typedef bool ofi_work_find(const struct ofi_domain *domain, struct fid_ep *fid,
 			   struct ofi_work_ep *on);
 
 struct ofi_work_ops {
-	size_t size;  /* size of the provider's struct, which begins with a struct ofi_work */
-	size_t limit; /* maximum length of a list of buffers */
+	size_t size;	 /* size of the provider's struct, which begins with a struct ofi_work */
+	size_t limit;	 /* maximum length of a list of buffers */
+	bool reads_desc; /* descriptors of messages and atomic operations, also without FI_HMEM */
 	/* Checks the call, and allocates the resources to make it. Returns 0 or -FI_E*. */
 	ssize_t (*prepare)(struct ofi_work *work);
 	/*

@@ -128,6 +128,7 @@ static void messages_are_kept(void **state)
 
 	for (i = 0; i < 4; i++) {
 		begin(state);
+		work_info.caps |= FI_HMEM;
 		assert_int_equal(trigger_msg(types[i], &msg, FI_TRIGGER | FI_MORE | FI_COMPLETION),
 				 0);
 		reuse_arrays();
@@ -192,6 +193,7 @@ static void operands_are_kept(void **state)
 
 	for (i = 0; i < 3; i++) {
 		begin(state);
+		work_info.caps |= FI_HMEM;
 		assert_int_equal(trigger_atomic(types[i], &args, FI_TRIGGER), 0);
 		reuse_arrays();
 		work_count(1);
@@ -205,6 +207,21 @@ static void operands_are_kept(void **state)
 		assert_int_equal(work_made.atomic.msg.op, FI_CSWAP);
 		assert_ptr_equal(work_made.atomic.msg.context, &contexts[0]);
 	}
+}
+
+/* As without FI_MR_LOCAL, which reliable datagrams never ask for. */
+static void descriptors_may_be_any_pointer(void **state)
+{
+	struct fi_msg_tagged msg = message(0);
+	struct ofi_atomic_args args = operation(0);
+
+	(void)state;
+	msg.desc = args.msg.desc = args.result_desc = (void **)1;
+	assert_int_equal(trigger_msg(FI_OP_TSEND, &msg, FI_TRIGGER), 0);
+	assert_int_equal(trigger_atomic(FI_OP_FETCH_ATOMIC, &args, FI_TRIGGER), 0);
+	work_count(1);
+	assert_int_equal(work_calls, 2);
+	assert_null(work_made.desc[0]);
 }
 
 /* The bytes of the call, which may change before it is made. */
@@ -475,6 +492,7 @@ int main(void)
 		TEST(a_message_may_be_empty),
 		TEST(transfers_are_kept),
 		TEST(operands_are_kept),
+		TEST(descriptors_may_be_any_pointer),
 		TEST(injected_bytes_are_copied),
 		TEST(injected_operands_are_copied),
 		TEST(a_fetch_has_no_operands),

@@ -343,6 +343,7 @@ static int work_watch(struct ofi_work *work)
 const struct ofi_work_ops vrb_work_ops = {
 	.size = sizeof(struct ofi_work),
 	.limit = VRB_IOV_MAX,
+	.reads_desc = true,
 	.prepare = work_prepare,
 	.fire = work_fire,
 	.watch = work_watch,
