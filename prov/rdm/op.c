@@ -229,8 +229,6 @@ void ofi_rdm_ops_pump(struct ofi_rdm_peer *peer)
 		STAILQ_REMOVE_HEAD(&peer->ops, link);
 		if (ret)
 			op_fail(op, -ret);
-		else if (!op->inflight && !op->waiting)
-			op_finish(op); /* all else completed while its RMA event waited */
 	}
 }
 

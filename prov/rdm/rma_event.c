@@ -31,7 +31,7 @@ static struct ofi_rdm_wire_packet event_packet(const struct ofi_rdm_op *op, uint
 	return packet;
 }
 
-int ofi_rdm_rma_event_post(const struct ofi_rdm_op *op)
+int ofi_rdm_rma_event_post(struct ofi_rdm_op *op)
 {
 	uint8_t header[OFI_RDM_WIRE_HEADER_MAX], list[NOTE_LIST];
 	struct ofi_rdm_wire_packet packet;
@@ -41,11 +41,12 @@ int ofi_rdm_rma_event_post(const struct ofi_rdm_op *op)
 		return -FI_EAGAIN;
 	packet = event_packet(op, list);
 	ret = ofi_rdm_xport(&op->peer->proto)
-		      ->send(&op->peer->proto, header, ofi_rdm_wire_build(header, &packet), NULL, 0,
-			     0, NULL);
-	if (!ret)
-		ofi_rdm_flow_take(&op->peer->proto.flow);
-	return ret;
+		      ->send_op(op, header, ofi_rdm_wire_build(header, &packet));
+	if (ret)
+		return ret;
+	ofi_rdm_flow_take(&op->peer->proto.flow);
+	op->inflight++;
+	return 0;
 }
 
 void ofi_rdm_rma_event_read(const struct ofi_rdm_op *op)

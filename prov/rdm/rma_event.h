@@ -24,8 +24,11 @@ static inline bool ofi_rdm_rma_event_is_due(const struct ofi_rdm_op *op)
 	return op->kind != OFI_RDM_OP_ATOMIC && (op->has_data || op->peer->rma_events);
 }
 
-/* Posts the event behind a write. Returns 0 or -FI_EAGAIN. */
-int ofi_rdm_rma_event_post(const struct ofi_rdm_op *op);
+/*
+ * Posts the event behind a write, which is complete when both are: whoever then closes its endpoint
+ * does not take the event back. Returns 0 or -FI_EAGAIN.
+ */
+int ofi_rdm_rma_event_post(struct ofi_rdm_op *op);
 /*
  * Sends the event of a completed read; a packet sent earlier could overtake the read. A fence on
  * the work request would prevent that, but soft-RoCE may stop forever at a fenced work request

@@ -158,6 +158,11 @@ struct ofi_rdm_xport_ops {
 		    const struct iovec *iov, size_t offset, size_t len,
 		    struct ofi_rdm_proto_out *out);
 	/*
+	 * Sends one packet of an operation; ofi_rdm_op_done() follows when it completes. Returns 0
+	 * or -FI_EAGAIN.
+	 */
+	int (*send_op)(struct ofi_rdm_op *op, const void *hdr, size_t hdr_len);
+	/*
 	 * Posts one RDMA operation; ofi_rdm_proto_read_done() or ofi_rdm_proto_write_done()
 	 * follows. Returns 0 or -FI_E*; -FI_EAGAIN: retry after the next completion; -FI_EOPNOTSUPP
 	 * of read(): memory with OFI_RDM_PROTO_COPIED cannot be read, the peer has to send it.

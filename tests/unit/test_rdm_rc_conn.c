@@ -289,6 +289,28 @@ static void a_packet_goes_inline_or_by_a_bounce_buffer(void **state)
 	vrb_rc_conn_free(conn);
 }
 
+/* Its completion is signaled, and is one of the operation. */
+static void a_packet_of_an_operation_is_part_of_it(void **state)
+{
+	struct fi_ep_attr attr = { 0 };
+	const struct fi_info info = { .ep_attr = &attr };
+	struct ibv_context context = { .ops.post_send = post_send };
+	struct ibv_qp qp = { .context = &context };
+	struct vrb_rdm_buf bounce;
+	struct vrb_rc_conn *conn = conn_for_packets(&qp, &bounce);
+	struct ofi_rdm_op op = { .peer = &rc_peer.rdm };
+
+	(void)state;
+	rc.packet.max_sge = 3;
+	assert_int_equal(vrb_rdm_rc(&domain, &info).ops->send_op(&op, "head", 4), 0);
+	assert_true(send_flags & IBV_SEND_SIGNALED);
+	assert_int_equal(sent_len, 4);
+	assert_int_equal(conn->slots[0].flags >> OFI_RDM_KIND_SHIFT, VRB_RDM_OP);
+	assert_ptr_equal(conn->slots[0].context, &op);
+	conn->qp = conn->sq = NULL;
+	vrb_rc_conn_free(conn);
+}
+
 /* The device takes a header and one buffer at once. */
 static void a_packet_of_many_buffers_is_copied(void **state)
 {
@@ -530,6 +552,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(lingers_until_it_lets_go, begin, end),
 		cmocka_unit_test_setup_teardown(a_mark_is_passed_when_all_before_it_is_complete,
 						begin, end),
+		cmocka_unit_test_setup_teardown(a_packet_of_an_operation_is_part_of_it, begin, end),
 		cmocka_unit_test_setup_teardown(a_packet_goes_inline_or_by_a_bounce_buffer, begin,
 						end),
 		cmocka_unit_test_setup_teardown(a_packet_of_many_buffers_is_copied, begin, end),

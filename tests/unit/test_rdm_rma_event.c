@@ -29,12 +29,9 @@ static bool out_of_memory;
 struct fi_provider vrb_prov = { .name = "verbs" };
 struct vrb_params vrb_params;
 
-static int send_packet(struct ofi_rdm_proto_peer *to, const void *hdr, size_t hdr_len,
-		       const struct iovec *iov, size_t offset, size_t len,
-		       struct ofi_rdm_proto_out *out)
+static int send_packet(struct ofi_rdm_op *op, const void *hdr, size_t hdr_len)
 {
-	assert_ptr_equal(to, &peer.proto);
-	assert_false(iov || offset || len || out);
+	assert_ptr_equal(op->peer, &peer);
 	if (full)
 		return -FI_EAGAIN;
 	sent_len = hdr_len;
@@ -85,7 +82,7 @@ static void run_short(struct ofi_rdm_proto_peer *of, enum ofi_rdm_wire_error err
 	shortages++;
 }
 
-static const struct ofi_rdm_xport_ops xport = { .send = send_packet, .fault = run_short };
+static const struct ofi_rdm_xport_ops xport = { .send_op = send_packet, .fault = run_short };
 
 static int begin(void **state)
 {
@@ -144,6 +141,7 @@ static void a_write_is_told(void **state)
 	(void)state;
 	assert_int_equal(ofi_rdm_rma_event_post(&op), 0);
 	assert_int_equal(sends, 1);
+	assert_int_equal(op.inflight, 1);
 	assert_int_equal(peer.proto.flow.credits, 7);
 	packet = parsed();
 	assert_int_equal(packet.flags, OFI_RDM_WIRE_DATA);
@@ -193,6 +191,7 @@ static void a_full_device_takes_nothing(void **state)
 	(void)state;
 	full = true;
 	assert_int_equal(ofi_rdm_rma_event_post(&op), -FI_EAGAIN);
+	assert_int_equal(op.inflight, 0);
 	assert_int_equal(peer.proto.flow.credits, 8);
 }
 

@@ -9,6 +9,7 @@
 #include "prov/base/mr_cache.h"
 #include "prov/base/refuse.h"
 #include "prov/rdm/copy.h"
+#include "prov/rdm/op.h"
 #include "prov/rdm/peer.h"
 #include "progress.h"
 #include "rc.h"
@@ -85,7 +86,7 @@ static int bounce_give_up(struct ofi_rdm_peer *peer, struct vrb_rdm_buf *bounce)
 
 static int send_bounced(struct ofi_rdm_peer *peer, const void *hdr, size_t hdr_len,
 			const struct iovec *iov, size_t offset, size_t len, uint64_t flags,
-			struct ofi_rdm_proto_out *out)
+			void *context)
 {
 	struct vrb_rdm_packet *packet = &vrb_rc(peer->ep)->packet;
 	struct vrb_rdm_pool *pool = &vrb_rc(peer->ep)->tx_bufs;
@@ -107,7 +108,7 @@ static int send_bounced(struct ofi_rdm_peer *peer, const void *hdr, size_t hdr_l
 	};
 	packet->wr.num_sge = 1;
 	packet->wr.send_flags = 0;
-	err = vrb_rc_conn_post(conn, &packet->wr, flags, out, bounce);
+	err = vrb_rc_conn_post(conn, &packet->wr, flags, context, bounce);
 	if (err)
 		vrb_rdm_pool_put(pool, bounce);
 	return retry(peer, err);
@@ -127,20 +128,31 @@ static bool goes_inline(const struct ofi_rdm_ep *ep, struct vrb_rdm_packet *pack
 }
 
 /* Sends inline if the packet fits, else from a bounce buffer. */
-static int rc_send(struct ofi_rdm_proto_peer *proto_peer, const void *hdr, size_t hdr_len,
-		   const struct iovec *iov, size_t offset, size_t len,
-		   struct ofi_rdm_proto_out *out)
+static int send_packet(struct ofi_rdm_peer *peer, const void *hdr, size_t hdr_len,
+		       const struct iovec *iov, size_t offset, size_t len, uint64_t flags,
+		       void *context)
 {
-	struct ofi_rdm_peer *peer = vrb_rc_peer_of(proto_peer);
-	uint64_t flags = slot_kind(VRB_RDM_PACKET) | (out ? 0 : OFI_RDM_SILENT);
 	struct vrb_rdm_packet *packet = &vrb_rc(peer->ep)->packet;
 
 	if (!goes_inline(peer->ep, packet, hdr_len, iov, offset, len))
-		return send_bounced(peer, hdr, hdr_len, iov, offset, len, flags, out);
+		return send_bounced(peer, hdr, hdr_len, iov, offset, len, flags, context);
 	packet->sge[0] = (struct ibv_sge){ .addr = (uintptr_t)hdr, .length = (uint32_t)hdr_len };
 	packet->wr.send_flags = IBV_SEND_INLINE;
 	return retry(peer,
-		     vrb_rc_conn_post(vrb_rc_peer(peer)->conn, &packet->wr, flags, out, NULL));
+		     vrb_rc_conn_post(vrb_rc_peer(peer)->conn, &packet->wr, flags, context, NULL));
+}
+
+static int rc_send(struct ofi_rdm_proto_peer *peer, const void *hdr, size_t hdr_len,
+		   const struct iovec *iov, size_t offset, size_t len,
+		   struct ofi_rdm_proto_out *out)
+{
+	return send_packet(vrb_rc_peer_of(peer), hdr, hdr_len, iov, offset, len,
+			   slot_kind(VRB_RDM_PACKET) | (out ? 0 : OFI_RDM_SILENT), out);
+}
+
+static int rc_send_op(struct ofi_rdm_op *op, const void *hdr, size_t hdr_len)
+{
+	return send_packet(op->peer, hdr, hdr_len, NULL, 0, 0, slot_kind(VRB_RDM_OP), op);
 }
 
 static int post_rdma(struct ofi_rdm_peer *peer, struct vrb_rdm_fast_rma *rma, void *addr,
@@ -377,6 +389,7 @@ static const struct ofi_rdm_xport_ops rc_ops = {
 	.local = rc_local,
 	.rdma = rc_rdma,
 	.send = rc_send,
+	.send_op = rc_send_op,
 	.read = rc_read,
 	.write = rc_write,
 	.reg = vrb_rdm_mem_reg,
