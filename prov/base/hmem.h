@@ -85,15 +85,6 @@ bool ofi_hmem_cannot(struct ofi_hmem_why *why, const char *fmt, ...)
 
 extern const struct ofi_hmem ofi_hmem_cuda, ofi_hmem_rocr, ofi_hmem_ze;
 
-/*
- * Returns true if the descriptor belongs to a region in device memory: its upper half holds the
- * interface.
- */
-static inline bool ofi_hmem_has_iface(const void *desc)
-{
-	return (uint64_t)(uintptr_t)desc >> 32;
-}
-
 /* Options of an endpoint with FI_HMEM. The defaults are all 0. */
 struct ofi_hmem_options {
 	int p2p; /* FI_HMEM_P2P_* */

@@ -120,7 +120,7 @@ static inline void set_buffer(struct ofi_rdm_recv *recv, uint64_t flags, void *b
 	recv->proto.match.context = context;
 	recv->proto.iov[0].iov_base = buf;
 	recv->proto.iov[0].iov_len = len;
-	recv->proto.lkey = (uint32_t)(uintptr_t)desc;
+	recv->proto.desc = desc;
 }
 
 OFI_INLINE ssize_t trecv_any(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,

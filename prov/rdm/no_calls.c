@@ -6,12 +6,13 @@
 #include "no_calls.h"
 
 #include <rdma/fi_errno.h>
+#include "prov/base/desc.h"
 #include "prov/base/refuse.h"
 
 static bool has_device(void *const *desc, size_t count)
 {
 	while (desc && count--)
-		if (ofi_hmem_has_iface(*desc++))
+		if (ofi_desc_iface(*desc++))
 			return true;
 	return false;
 }

@@ -128,8 +128,8 @@ struct ofi_rdm_proto_recv {
 	struct iovec iov[OFI_RDM_PROTO_IOV];
 	uint8_t count;
 	uint8_t space;
-	uint32_t lkey;	 /* of the application's registration of the only entry, or 0 */
-	size_t min_free; /* FI_MULTI_RECV: the receive ends when less room than this is left */
+	const void *desc; /* of the only entry, or NULL */
+	size_t min_free;  /* FI_MULTI_RECV: the receive ends when less room than this is left */
 
 	size_t len;
 	size_t used;

@@ -51,7 +51,7 @@ static void fill_recv(struct ofi_rdm_ep *ep, struct ofi_rdm_recv *recv,
 	proto->match.context = msg->context;
 	proto->match.sticky = flags & FI_MULTI_RECV;
 	proto->count = (uint8_t)msg->iov_count;
-	proto->lkey = msg->desc && msg->iov_count == 1 ? (uint32_t)(uintptr_t)msg->desc[0] : 0;
+	proto->desc = msg->desc && msg->iov_count == 1 ? msg->desc[0] : NULL;
 	for (i = 0; i < msg->iov_count; i++) {
 		proto->iov[i] = msg->msg_iov[i];
 		if (!proto->iov[i].iov_base)

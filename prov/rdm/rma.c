@@ -3,6 +3,7 @@
  * The RMA calls: they become operations on local memory that is registered, or on bounce buffers.
  */
 #include <string.h>
+#include "prov/base/desc.h"
 #include "prov/base/mr_cache.h"
 #include <rdma/fi_errno.h>
 #include "lock.h"
@@ -21,9 +22,9 @@
 	 FI_DELIVERY_COMPLETE)
 
 /* Returns true if the device accesses the application's memory by its descriptors. */
-static bool has_own(const struct fi_msg_rma *msg, uint64_t flags)
+static bool has_own(const struct fi_msg_rma *msg, uint64_t flags, bool read)
 {
-	return msg->desc && msg->desc[0] && !(flags & FI_INJECT);
+	return msg->desc && ofi_desc_permits(msg->desc[0], read) && !(flags & FI_INJECT);
 }
 
 static int rma_check(const struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
@@ -48,7 +49,8 @@ static int rma_check(const struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg, 
 		return -FI_EMSGSIZE;
 	if (!(ep->enabled & OFI_RDM_TX))
 		return ofi_rdm_not_enabled(ep);
-	return has_own(msg, flags) ? 0 : ofi_rdm_check_copy(ep, "RMA", msg->desc, msg->iov_count);
+	return has_own(msg, flags, read) ? 0
+					 : ofi_rdm_check_copy(ep, "RMA", msg->desc, msg->iov_count);
 }
 
 /* Returns true if the data is copied behind a fence: operations before this one may change it. */
@@ -99,8 +101,8 @@ static int use_memory(struct ofi_rdm_op *op, const struct fi_msg_rma *msg, bool 
 		local = &op->local[op->local_count];
 		local->addr = msg->msg_iov[i].iov_base;
 		local->len = msg->msg_iov[i].iov_len;
-		if (msg->desc && msg->desc[i])
-			local->lkey = (uint32_t)(uintptr_t)msg->desc[i];
+		if (msg->desc && ofi_desc_permits(msg->desc[i], read))
+			local->lkey = ofi_desc_lkey(msg->desc[i]);
 		else
 			ret = ep->proto.xport.ops->local(ep, local->addr, local->len, read,
 							 &local->region, &local->lkey);
@@ -114,7 +116,7 @@ static int set_local(struct ofi_rdm_op *op, const struct fi_msg_rma *msg, uint64
 {
 	if (!total)
 		return 0;
-	if (!has_own(msg, flags) && total <= op->peer->ep->proto.xport.props.max_packet)
+	if (!has_own(msg, flags, read) && total <= op->peer->ep->proto.xport.props.max_packet)
 		return use_bounce(op, msg, flags, read, total);
 	return use_memory(op, msg, read);
 }

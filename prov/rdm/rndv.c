@@ -4,6 +4,7 @@
  */
 #include <string.h>
 #include <rdma/fi_errno.h>
+#include "prov/base/desc.h"
 #include "proto_int.h"
 
 int ofi_rdm_proto_reg(struct ofi_rdm_proto_peer *peer, const struct iovec *iov, uint8_t count,
@@ -168,16 +169,14 @@ static uint8_t copied_regions(const struct ofi_rdm_proto_in *in)
  */
 static int reg_destination(struct ofi_rdm_proto_in *in, uint8_t count, uint8_t copied)
 {
-	uint32_t lkey = in->recv->lkey;
-
 	if (copied && copied == in->packet.count) {
 		memset(in->mr, 0, count * sizeof(*in->mr));
 		return 0;
 	}
-	if (!lkey || !in->peer->proto->config.descriptors)
+	if (!ofi_desc_permits(in->recv->desc, true) || !in->peer->proto->config.descriptors)
 		return ofi_rdm_proto_reg(in->peer, in->iov, count, OFI_RDM_PROTO_DESTINATION,
 					 in->mr);
-	in->mr[0] = (struct ofi_rdm_proto_mr){ .lkey = lkey };
+	in->mr[0] = (struct ofi_rdm_proto_mr){ .lkey = ofi_desc_lkey(in->recv->desc) };
 	return 0;
 }
 

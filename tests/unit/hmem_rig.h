@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "verbs_rig.h"
+#include "prov/base/desc.h"
 #include "prov/base/hmem.h"
-#include "prov/verbs/provider/mr_hmem.h"
 
 enum { HMEM_RIG_SIZE = 4096, HMEM_RIG_LKEY = 0x12345678 };
 
@@ -41,7 +41,7 @@ static const struct ofi_hmem hmem_rig = {
 /* The descriptor of a region of it. */
 static inline void *hmem_rig_desc(void)
 {
-	return vrb_mr_desc(HMEM_RIG_LKEY, &hmem_rig);
+	return ofi_desc(HMEM_RIG_LKEY, hmem_rig.iface, true);
 }
 
 /* Connects an endpoint with FI_HMEM. */

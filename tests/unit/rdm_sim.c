@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
+#include "prov/base/desc.h"
 #include "rdm_sim.h"
 
 struct sim sim;
@@ -286,7 +287,8 @@ void sim_recv_start(struct sim_recv *recv)
 	memset(&recv->recv, 0, sizeof(recv->recv));
 	memset(recv->bytes, 0xee, recv->len + 1);
 	recv->recv.count = split(recv->recv.iov, recv->bytes, recv->len);
-	recv->recv.lkey = recv->recv.count == 1 && sim_random(2) ? SIM_LKEY : 0;
+	if (recv->recv.count == 1 && sim_random(2))
+		recv->recv.desc = ofi_desc(SIM_LKEY, FI_HMEM_SYSTEM, true);
 	recv->recv.space = recv->tagged ? OFI_RDM_PROTO_TAGGED : OFI_RDM_PROTO_UNTAGGED;
 	recv->recv.match.sticky = recv->sticky;
 	recv->recv.match.context = recv;

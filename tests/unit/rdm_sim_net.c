@@ -149,7 +149,7 @@ static int op_read(struct ofi_rdm_proto_in *in, void *addr, const struct ofi_rdm
 	int ret;
 
 	SIM_CHECK(mr->handle || mr->lkey == SIM_LKEY || copied);
-	SIM_CHECK(!mr->lkey || (in->peer->proto->config.descriptors && in->recv->lkey));
+	SIM_CHECK(!mr->lkey || (in->peer->proto->config.descriptors && in->recv->desc));
 	sim.unregistered += !mr->handle && !mr->lkey;
 	if (copied && !sim_random(8)) {
 		sim.unread++;

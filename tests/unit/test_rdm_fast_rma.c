@@ -3,6 +3,7 @@
 #include "unit.h"
 #include <string.h>
 #include <rdma/fi_errno.h>
+#include "prov/base/desc.h"
 #include "prov/rdm/op.h"
 #include "prov/verbs/rdm/rc.h"
 #include "prov/verbs/rdm/rc_conn.h"
@@ -49,11 +50,27 @@ static int begin(void **state)
 static void check_all(int ret)
 {
 	struct fid_ep *ep = (struct fid_ep *)&rc.rdm;
+	void *desc = ofi_desc(5, FI_HMEM_SYSTEM, true);
 	static char bytes[1];
 
 	assert_int_equal(vrb_rc_rma_nolock_ops.write(ep, bytes, 1, NULL, 0, 64, 7, NULL), ret);
 	assert_int_equal(vrb_rc_rma_nolock_ops.inject(ep, bytes, 1, 0, 64, 7), ret);
-	assert_int_equal(vrb_rc_rma_nolock_ops.read(ep, bytes, 1, bytes, 0, 64, 7, NULL), ret);
+	assert_int_equal(vrb_rc_rma_nolock_ops.read(ep, bytes, 1, desc, 0, 64, 7, NULL), ret);
+}
+
+/* What is no descriptor, or one of memory that the device may not write to, is not used. */
+static void a_read_needs_a_descriptor(void **state)
+{
+	struct fid_ep *ep = (struct fid_ep *)&rc.rdm;
+	static char bytes[1];
+	void *const descs[] = { NULL, bytes, ofi_desc(5, FI_HMEM_SYSTEM, false) };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 3; i++)
+		assert_int_equal(vrb_rc_rma_nolock_ops.read(ep, bytes, 1, descs[i], 0, 64, 7, NULL),
+				 -FI_EOPBADSTATE);
+	assert_int_equal(posted, 0);
 }
 
 /* While a connection drains, and once the peer may end it, nothing new is posted to it. */
@@ -91,6 +108,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_held_peer_gets_nothing, begin),
 		cmocka_unit_test_setup(others_come_first, begin),
+		cmocka_unit_test_setup(a_read_needs_a_descriptor, begin),
 	};
 
 	return cmocka_run_group_tests_name("rdm_fast_rma", tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include "capture.h"
 #include "prov/verbs/discovery/kind.h"
 #include "verbs_rig.h"
+#include "prov/base/desc.h"
 #include "prov/verbs/provider/mr.h"
 #include "prov/verbs/provider/prov.h"
 
@@ -188,7 +189,9 @@ static void test_keys(void **state)
 	assert_ptr_equal(fake.mr->addr, buf);
 	assert_int_equal(fake.mr->length, sizeof(buf));
 	assert_true(fi_mr_key(mr) == fake.mr->rkey);
-	assert_true(fi_mr_desc(mr) == (void *)(uintptr_t)fake.mr->lkey);
+	assert_int_equal(ofi_desc_lkey(fi_mr_desc(mr)), fake.mr->lkey);
+	assert_true(ofi_desc_permits(fi_mr_desc(mr), false));
+	assert_false(ofi_desc_permits(fi_mr_desc(mr), true));
 	assert_int_equal(mr->fid.fclass, FI_CLASS_MR);
 	assert_ptr_equal(mr->fid.context, rig);
 	assert_int_equal(fi_mr_bind(mr, &rig_eq.fid.fid, 0), -FI_ENOSYS);

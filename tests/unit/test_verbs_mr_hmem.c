@@ -8,6 +8,7 @@
 #include <string.h>
 #include "capture.h"
 #include "verbs_rig.h"
+#include "prov/base/desc.h"
 #include "prov/base/hmem.h"
 #include "prov/verbs/provider/mr.h"
 #include "prov/verbs/provider/mr_hmem.h"
@@ -81,7 +82,7 @@ static void test_not_asked(void **state)
 	assert_int_equal(reg(rig, &mr), 0);
 	assert_int_equal(fake.dmabufs, 0);
 	assert_ptr_equal(fake.mr->addr, memory + 64);
-	assert_int_equal(vrb_mr_desc_iface(fi_mr_desc(mr)), FI_HMEM_SYSTEM);
+	assert_int_equal(ofi_desc_iface(fi_mr_desc(mr)), FI_HMEM_SYSTEM);
 	assert_int_equal(fi_close(&mr->fid), 0);
 	assert_int_equal(fi_mr_regattr(rig->domain, &attr, FI_MR_DMABUF, &mr), -FI_ENOSYS);
 }
@@ -111,8 +112,8 @@ static void test_dmabuf(void **state)
 	assert_int_equal(fake.dmabuf_offset, 64);
 	assert_int_equal(fcntl(exported, F_GETFD), -1); /* closed */
 	assert_int_equal(raw_base(mr), (uintptr_t)(memory + 64));
-	assert_int_equal(vrb_mr_desc_iface(fi_mr_desc(mr)), FI_HMEM_CUDA);
-	assert_true((uint32_t)(uintptr_t)fi_mr_desc(mr) == fake.mr->lkey);
+	assert_int_equal(ofi_desc_iface(fi_mr_desc(mr)), FI_HMEM_CUDA);
+	assert_int_equal(ofi_desc_lkey(fi_mr_desc(mr)), fake.mr->lkey);
 	assert_int_equal(fi_close(&mr->fid), 0);
 }
 

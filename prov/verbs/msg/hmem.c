@@ -4,8 +4,8 @@
 
 #include <string.h>
 #include "ops.h"
+#include "prov/base/desc.h"
 #include "prov/base/hmem.h"
-#include "prov/verbs/provider/mr_hmem.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/queue/post.h"
 #include "work.h"
@@ -14,10 +14,10 @@ const struct ofi_hmem *vrb_hmem_of(const struct vrb_ep *ep, const void *buf, con
 {
 	const char *why;
 
-	if (desc && !vrb_mr_desc_iface(desc))
+	if (desc && !ofi_desc_iface(desc))
 		return NULL;
 	if (desc)
-		return ofi_hmem_get(&vrb_prov, vrb_mr_desc_iface(desc), &why);
+		return ofi_hmem_get(&vrb_prov, ofi_desc_iface(desc), &why);
 	return ep->self->hmem.no_calls ? NULL : ofi_hmem_of(buf);
 }
 
@@ -44,7 +44,7 @@ static bool has_device_memory(const struct fi_msg *msg)
 	size_t i;
 
 	for (i = 0; i < msg->iov_count; i++)
-		if (msg->msg_iov[i].iov_len && vrb_mr_desc_iface(desc_at(msg, i)))
+		if (msg->msg_iov[i].iov_len && ofi_desc_iface(desc_at(msg, i)))
 			return true;
 	return false;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "prov/base/cntr.h"
+#include "prov/base/desc.h"
 #include "prov/base/ops.h"
 #include <rdma/fi_domain.h>
 #include <rdma/providers/fi_log.h>
@@ -497,13 +498,16 @@ static void set_fid(struct vrb_mr *mr, const struct vrb_mr_memory *memory, uint6
 		    void *context)
 {
 	const struct ibv_mr *ibv = mr->buffers[0].ibv;
+	enum fi_hmem_iface iface = memory && memory->hmem ? memory->hmem->iface : FI_HMEM_SYSTEM;
 
 	mr->fid = (struct fid_mr){
 		.fid = { .fclass = FI_CLASS_MR, .context = context, .ops = ofi_ops(&mr_fid_ops) },
 		.key = vrb_mr_prov_key(mr->domain) ? ibv->rkey : key,
 	};
 	if (mr->count == 1)
-		mr->fid.mem_desc = vrb_mr_desc(ibv->lkey, memory ? memory->hmem : NULL);
+		mr->fid.mem_desc =
+			ofi_desc(ibv->lkey, iface,
+				 ibv_access(mr->domain, mr->access) & IBV_ACCESS_LOCAL_WRITE);
 }
 
 static int reg(struct vrb_domain *domain, const struct iovec *iov, size_t count,

@@ -21,20 +21,6 @@ struct vrb_mr_memory {
 	struct iovec iov;
 };
 
-/*
- * For memory that the processor must not access, the interface is in the upper half of a region's
- * descriptor, above the lkey.
- */
-static inline void *vrb_mr_desc(uint32_t lkey, const struct ofi_hmem *hmem)
-{
-	return (void *)(uintptr_t)(lkey | (hmem ? (uint64_t)hmem->iface << 32 : 0));
-}
-
-static inline enum fi_hmem_iface vrb_mr_desc_iface(const void *desc)
-{
-	return (enum fi_hmem_iface)((uintptr_t)desc >> 32);
-}
-
 /* Gets the memory that fi_mr_regattr registers from attr. Returns 0, or logs and returns -FI_E*. */
 int vrb_mr_memory(const struct vrb_domain *domain, const struct fi_mr_attr *attr, uint64_t flags,
 		  struct vrb_mr_memory *memory);

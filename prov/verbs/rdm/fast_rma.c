@@ -6,6 +6,7 @@
 #include "rc_conn.h"
 #include "prov/rdm/lock.h"
 #include "prov/rdm/peer.h"
+#include "prov/base/desc.h"
 #include "prov/base/ops.h"
 #include "prov/rdm/calls.h"
 #include "rc.h"
@@ -48,11 +49,6 @@ OFI_INLINE bool post_now(struct ofi_rdm_ep *ep, struct vrb_rdm_fast_rma *rma, co
 	return posted;
 }
 
-static inline uint32_t lkey_of(void *desc)
-{
-	return (uint32_t)(uintptr_t)desc;
-}
-
 /*
  * Checks the arguments. A NULL buffer, zero length or wide key takes the slow path, whatever `end`
  * is.
@@ -68,9 +64,10 @@ static OFI_OUTLINE ssize_t write_registered(struct fid_ep *fid, const void *buf,
 {
 	struct ofi_rdm_ep *ep = ofi_rdm(fid);
 
-	if (lkey_of(desc) && may_post(buf, len, key, vrb_rc(ep)->write.registered_end) &&
-	    post_now(ep, &vrb_rc(ep)->write, buf, len, lkey_of(desc), addr, remote, key, context,
-		     vrb_rc(ep)->write.flags, ep->biased))
+	if (ofi_desc_permits(desc, false) &&
+	    may_post(buf, len, key, vrb_rc(ep)->write.registered_end) &&
+	    post_now(ep, &vrb_rc(ep)->write, buf, len, ofi_desc_lkey(desc), addr, remote, key,
+		     context, vrb_rc(ep)->write.flags, ep->biased))
 		return 0;
 	return ofi_rdm_write_one(fid, buf, len, desc, addr, remote, key, context);
 }
@@ -93,9 +90,10 @@ OFI_INLINE ssize_t read_any(struct fid_ep *fid, void *buf, size_t len, void *des
 {
 	struct ofi_rdm_ep *ep = ofi_rdm(fid);
 
-	if (ofi_likely(lkey_of(desc)) && may_post(buf, len, key, vrb_rc(ep)->read.registered_end) &&
-	    post_now(ep, &vrb_rc(ep)->read, buf, len, lkey_of(desc), addr, remote, key, context,
-		     vrb_rc(ep)->read.flags, nolock))
+	if (ofi_likely(ofi_desc_permits(desc, true)) &&
+	    may_post(buf, len, key, vrb_rc(ep)->read.registered_end) &&
+	    post_now(ep, &vrb_rc(ep)->read, buf, len, ofi_desc_lkey(desc), addr, remote, key,
+		     context, vrb_rc(ep)->read.flags, nolock))
 		return 0;
 	return ofi_rdm_read_one(fid, buf, len, desc, addr, remote, key, context);
 }

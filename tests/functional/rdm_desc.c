@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Reliable datagrams without FI_MR_LOCAL take any descriptor: what is none, and that of a region
+ * which the device may not write to.
+ */
+#include "rdm.h"
+
+#include <stdint.h>
+#include <string.h>
+
+enum { LEN = 300000, SMALL = 8 };
+
+static uint8_t target[LEN], out[LEN], in[LEN];
+
+static void transfer(struct rdm_pair *pair, struct fid_mr *mr, void *desc, size_t len)
+{
+	struct rdm_side *side = &pair->side[0];
+
+	fill(out, len, (unsigned int)len);
+	memset(in, 0, len);
+	rdm_order(pair);
+	OK(fi_write(side->ep, out, len, desc, side->peer, (uintptr_t)target, fi_mr_key(mr), out));
+	CHECK(rdm_wait(pair, 0).op_context == out);
+	rdm_order(pair);
+	CHECK_FILLED(target, len, (unsigned int)len);
+	OK(fi_read(side->ep, in, len, desc, side->peer, (uintptr_t)target, fi_mr_key(mr), in));
+	CHECK(rdm_wait(pair, 0).op_context == in);
+	CHECK_FILLED(in, len, (unsigned int)len);
+}
+
+static void transfer_list(struct rdm_pair *pair, struct fid_mr *mr, void *desc)
+{
+	struct rdm_side *side = &pair->side[0];
+	struct iovec iov[] = { { in, LEN / 2 }, { in + LEN / 2, LEN / 2 } };
+	void *descs[] = { desc, desc };
+
+	memset(in, 0, LEN);
+	OK(fi_readv(side->ep, iov, descs, 2, side->peer, (uintptr_t)target, fi_mr_key(mr), in));
+	CHECK(rdm_wait(pair, 0).op_context == in);
+	CHECK_FILLED(in, LEN, LEN);
+}
+
+/* Waits for the completions of a message, which come in any order. */
+static void wait_both(struct rdm_pair *pair)
+{
+	struct fi_cq_tagged_entry entry;
+	uint64_t end = deadline();
+	bool done[2] = { false };
+	ssize_t ret;
+	int i;
+
+	while (!done[0] || !done[1]) {
+		for (i = 0; i < 2; i++) {
+			ret = fi_cq_read(pair->side[i].cq, &entry, 1);
+			if (ret == -FI_EAGAIN)
+				continue;
+			RETURNS(ret, 1);
+			CHECK(entry.op_context == (i ? in : out));
+			done[i] = true;
+		}
+		pause_until(end, "both completions of a message");
+	}
+}
+
+static void message(struct rdm_pair *pair, void *desc)
+{
+	struct rdm_side *side = pair->side;
+
+	fill(out, LEN, 3);
+	memset(in, 0, LEN);
+	OK(fi_trecv(side[1].ep, in, LEN, desc, FI_ADDR_UNSPEC, 1, 0, in));
+	OK(fi_tsend(side[0].ep, out, LEN, desc, side[0].peer, 1, out));
+	wait_both(pair);
+	CHECK_FILLED(in, LEN, 3);
+}
+
+static void rdm(void)
+{
+	uint64_t access = FI_REMOTE_READ | FI_REMOTE_WRITE;
+	struct fid_mr *mr, *sends;
+	struct rdm_pair pair;
+	void *desc[3];
+	size_t i;
+
+	rdm_open(&pair, RDM_PROV_KEYS);
+	OK(fi_mr_reg(pair.domain, target, LEN, access, 0, 0, 0, &mr, NULL));
+	OK(fi_mr_reg(pair.domain, in, LEN, FI_SEND, 0, 1, 0, &sends, NULL));
+	desc[0] = fi_mr_desc(sends);
+	desc[1] = out;
+	desc[2] = (void *)1;
+	for (i = 0; i < 3; i++) {
+		message(&pair, desc[i]);
+		fill(target, LEN, LEN);
+		rdm_order(&pair);
+		transfer_list(&pair, mr, desc[i]);
+	}
+	for (i = 1; i < 3; i++) { /* the region of sends is not that of what is written */
+		transfer(&pair, mr, desc[i], SMALL);
+		transfer(&pair, mr, desc[i], LEN);
+	}
+	OK(fi_close(&sends->fid));
+	OK(fi_close(&mr->fid));
+	rdm_close(&pair);
+}
+
+int main(void)
+{
+	return run_test(rdm);
+}
