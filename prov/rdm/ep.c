@@ -82,8 +82,10 @@ int ofi_rdm_enable(struct ofi_rdm_ep *ep, uint8_t halves)
 	ret = ep_missing(ep, halves);
 	if (!ret && !started && ep->srx)
 		ret = ofi_rdm_srx_join(ep);
-	if (!ret && !started)
+	if (!ret && !started) {
+		ep->begun = true;
 		ret = ep->proto.xport.ops->enable(ep);
+	}
 	if (!ret)
 		ret = ep_attach(ep);
 	if (ret)
@@ -325,7 +327,7 @@ static int set_shm_option(struct ofi_rdm_ep *ep, int name, const void *value, si
 
 	if (ret)
 		return ret;
-	if (ep->enabled)
+	if (ep->begun)
 		return ofi_refuse(
 			ep->domain->prov, FI_LOG_EP_CTRL, -FI_EOPBADSTATE,
 			"fi_setopt: set FI_OPT_SHARED_MEMORY_PERMITTED before fi_enable\n");

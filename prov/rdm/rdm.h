@@ -168,7 +168,8 @@ struct ofi_rdm_ep {
 	struct ofi_rdm_coll *coll; /* NULL without FI_COLLECTIVE */
 	struct ofi_hmem_options hmem_options;
 	bool hmem;     /* opened with FI_HMEM */
-	bool no_shm;   /* FI_OPT_SHARED_MEMORY_PERMITTED was set to false; constant if enabled */
+	bool begun;    /* the transport was asked to enable it */
+	bool no_shm;   /* FI_OPT_SHARED_MEMORY_PERMITTED was set to false; constant once begun */
 	bool collects; /* it has joined a group; atomic, written with the lock held */
 
 	struct ofi_rdm_direct direct; /* of the thread that holds the lock */

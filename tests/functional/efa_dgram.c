@@ -20,7 +20,7 @@ static void offers(const struct fi_info *info)
 	EQUAL(info->ep_attr->protocol, FI_PROTO_EFA);
 	EQUAL(info->ep_attr->msg_prefix_size, PREFIX);
 	EQUAL(info->mode, FI_MSG_PREFIX);
-	EQUAL(info->domain_attr->mr_mode, FI_MR_LOCAL);
+	EQUAL(info->domain_attr->mr_mode, FI_MR_LOCAL | FI_MR_ALLOCATED);
 	EQUAL(info->domain_attr->cntr_cnt, 0);
 	EQUAL(info->tx_attr->iov_limit, 2);
 	EQUAL(info->rx_attr->iov_limit, 3);

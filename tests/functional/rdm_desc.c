@@ -79,7 +79,7 @@ static void rdm(void)
 	uint64_t access = FI_REMOTE_READ | FI_REMOTE_WRITE;
 	struct fid_mr *mr, *sends;
 	struct rdm_pair pair;
-	void *desc[3];
+	void *desc[4];
 	size_t i;
 
 	rdm_open(&pair, RDM_PROV_KEYS);
@@ -88,13 +88,14 @@ static void rdm(void)
 	desc[0] = fi_mr_desc(sends);
 	desc[1] = out;
 	desc[2] = (void *)1;
-	for (i = 0; i < 3; i++) {
+	desc[3] = (void *)-1;
+	for (i = 0; i < 4; i++) {
 		message(&pair, desc[i]);
 		fill(target, LEN, LEN);
 		rdm_order(&pair);
 		transfer_list(&pair, mr, desc[i]);
 	}
-	for (i = 1; i < 3; i++) { /* the region of sends is not that of what is written */
+	for (i = 1; i < 4; i++) { /* the region of sends is not that of what is written */
 		transfer(&pair, mr, desc[i], SMALL);
 		transfer(&pair, mr, desc[i], LEN);
 	}

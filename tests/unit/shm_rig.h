@@ -24,6 +24,7 @@ static struct vrb_rdm_slot slots[4], *sent_slot;
 static enum ibv_wc_status wake_status;
 static bool damage_expected;
 static int device_has, wakes_done, starvations, woken, failures, refused, pending;
+static uint64_t pending_ms;
 
 static void take_damage(struct vrb_rc_conn *damaged)
 {
@@ -82,10 +83,11 @@ static int count_wake(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send
 	return 0;
 }
 
-static void count_pending(struct ofi_rdm_ep *ep)
+static void count_pending(struct ofi_rdm_ep *ep, uint64_t ms)
 {
 	assert_ptr_equal(ep, &rc.rdm);
 	pending++;
+	pending_ms = ms;
 }
 
 static inline void give_buffer(int i)

@@ -63,11 +63,11 @@ static void a_read_needs_a_descriptor(void **state)
 {
 	struct fid_ep *ep = (struct fid_ep *)&rc.rdm;
 	static char bytes[1];
-	void *const descs[] = { NULL, bytes, ofi_desc(5, FI_HMEM_SYSTEM, false) };
+	void *const descs[] = { NULL, bytes, (void *)-1, ofi_desc(5, FI_HMEM_SYSTEM, false) };
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < 4; i++)
 		assert_int_equal(vrb_rc_rma_nolock_ops.read(ep, bytes, 1, descs[i], 0, 64, 7, NULL),
 				 -FI_EOPBADSTATE);
 	assert_int_equal(posted, 0);

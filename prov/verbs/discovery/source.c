@@ -2,6 +2,9 @@
 /* The source address of an endpoint whose fi_info has none. */
 #include "source.h"
 
+#include <stdlib.h>
+#include <string.h>
+#include <ofi/addr.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
@@ -11,13 +14,30 @@
 #include "prov/verbs/provider/domain.h"
 #include "prov/verbs/provider/fabric.h"
 
+/* Takes the domain's IP address if it has one, with any port. Returns 0 or -FI_ENOMEM. */
+static int take_domains(const struct fi_info *its, struct fi_info *info)
+{
+	if (!its->src_addr || its->addr_format != info->addr_format ||
+	    info->addr_format > FI_SOCKADDR_IN6)
+		return 0;
+	info->src_addr = malloc(its->src_addrlen);
+	if (!info->src_addr)
+		return -FI_ENOMEM;
+	memcpy(info->src_addr, its->src_addr, its->src_addrlen);
+	info->src_addrlen = its->src_addrlen;
+	ofi_addr_set_port(info->src_addr, 0);
+	return 0;
+}
+
 int vrb_source_choose(const struct vrb_domain *domain, struct fi_info *info)
 {
 	const struct fi_provider *prov = domain->fabric->kind->prov;
 	char *device = domain->ctx->device->name;
 	struct fi_domain_attr attr = { .name = device, .mr_mode = FI_MR_LOCAL };
 	struct fi_ep_attr ep = { .type = info->ep_attr->type };
+	struct fi_fabric_attr fabric = { .name = domain->base.info->fabric_attr->name };
 	const struct fi_info hints = { .addr_format = info->addr_format,
+				       .fabric_attr = &fabric,
 				       .domain_attr = &attr,
 				       .ep_attr = &ep };
 	struct fi_info *found;
@@ -25,6 +45,9 @@ int vrb_source_choose(const struct vrb_domain *domain, struct fi_info *info)
 
 	if (info->src_addr)
 		return 0;
+	ret = take_domains(domain->base.info, info);
+	if (ret || info->src_addr)
+		return ret;
 	ret = prov->getinfo(prov->fi_version, NULL, NULL, 0, &hints, &found);
 	if (ret)
 		return ofi_refuse(

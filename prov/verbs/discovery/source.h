@@ -8,8 +8,8 @@
 struct vrb_domain;
 
 /*
- * If an endpoint's fi_info has no source address, sets the one that fi_getinfo offers first for the
- * domain's device. Returns 0, or logs and returns -FI_E*.
+ * If an endpoint's fi_info has no source address, sets the domain's, or else the one that
+ * fi_getinfo offers first for its device. Returns 0, or logs and returns -FI_E*.
  */
 int vrb_source_choose(const struct vrb_domain *domain, struct fi_info *info);
 

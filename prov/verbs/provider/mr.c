@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory regions: one ibv_mr for each buffer. The descriptor is the lkey, the key is the rkey. A
+ * Memory regions: one ibv_mr for each buffer. The descriptor has the lkey, the key is the rkey. A
  * region of several buffers has no descriptor, and the application chooses its key: peers ask the
  * target for the rkey of each buffer.
  */

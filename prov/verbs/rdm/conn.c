@@ -76,10 +76,10 @@ static void schedule_tick(struct ofi_rdm_ep *ep)
 		vrb_rdm_conn_wake(ep, next - now);
 }
 
-static void poll_soon(struct ofi_rdm_ep *ep)
+static void poll_soon(struct ofi_rdm_ep *ep, uint64_t ms)
 {
 	if (!ep->closing)
-		vrb_rdm_conn_wake(ep, 0);
+		vrb_rdm_conn_wake(ep, ms);
 }
 
 static const struct vrb_shm_calls shm_calls = {

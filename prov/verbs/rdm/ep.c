@@ -18,6 +18,7 @@
 #include "prov/verbs/discovery/info_rdm.h"
 #include "prov/verbs/discovery/inline.h"
 #include "prov/verbs/provider/err.h"
+#include "prov/verbs/discovery/device.h"
 #include "prov/verbs/provider/mr.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/provider/tclass.h"
@@ -260,14 +261,14 @@ int vrb_rc_srx_open(struct fid_domain *fid, struct fi_rx_attr *attr, struct fid_
 
 static int check_domain(const struct vrb_domain *domain, const struct fi_info *info)
 {
-	const char *ours = domain->base.info->domain_attr->name;
-	const char *its = info->domain_attr ? info->domain_attr->name : NULL;
+	const char *device = ibv_get_device_name(domain->ctx->device);
 
-	if (!its || !strcmp(its, ours))
+	if (!info->domain_attr || !info->domain_attr->name ||
+	    vrb_device_is(device, info->domain_attr->name))
 		return 0;
 	return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
-			  "fi_endpoint: the fi_info is for domain %s, but the domain is %s\n", its,
-			  ours);
+			  "fi_endpoint: the fi_info is for domain %s, but the domain is %s\n",
+			  info->domain_attr->name, device);
 }
 
 int vrb_rc_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **ep, void *context)

@@ -34,8 +34,8 @@ struct vrb_shm_calls {
 	void (*failed)(struct vrb_rc_conn *conn, const struct ibv_wc *wc);
 	/* Polls the endpoint again soon: no buffer for a packet, or no room to send one. */
 	void (*starved)(struct ofi_rdm_ep *ep);
-	/* Does so at once: a thread sleeps, and the device will not wake it for a completion. */
-	void (*pending)(struct ofi_rdm_ep *ep);
+	/* Does so after this time: a thread may sleep, and no completion of the device wakes it. */
+	void (*pending)(struct ofi_rdm_ep *ep, uint64_t ms);
 };
 
 /* Returns true if the peer's address is one of this host's, so an offer makes sense. */

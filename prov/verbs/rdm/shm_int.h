@@ -43,8 +43,9 @@ enum vrb_shm_turn {
 
 enum vrb_shm_sleep {
 	VRB_SHM_AWAKE,
+	VRB_SHM_TOLD,  /* the event thread polls for it soon */
+	VRB_SHM_DOZES, /* it was told, and may sleep on */
 	VRB_SHM_ASLEEP,
-	VRB_SHM_TOLD, /* the event thread polls for it soon */
 };
 
 /* The second byte of this file's packets, which no packet of the engine has. */

@@ -13,7 +13,6 @@
 #include <string.h>
 #include "src/ds/compiler.h"
 #include "arrive.h"
-#include "prov/rdm/cq.h"
 #include "shm_int.h"
 
 #define NO_END	UINT64_MAX
@@ -345,12 +344,7 @@ static void wait_for_rooms(const struct vrb_shm *all)
 		wait_for_room(shm);
 }
 
-static bool has_sleeper(const struct ofi_rdm_ep *ep)
-{
-	return ep->tx_cq && __atomic_load_n(&ep->tx_cq->waiting, __ATOMIC_RELAXED);
-}
-
-/* The poll may complete nothing that the thread waits for: it is told of what follows, too. */
+/* The poll may complete nothing that a thread waits for, which is told of what follows, too. */
 void vrb_shm_look(struct ofi_rdm_ep *ep)
 {
 	struct vrb_shm *all = vrb_rc(ep)->shm;
@@ -361,7 +355,7 @@ void vrb_shm_look(struct ofi_rdm_ep *ep)
 	if (all->sleep != VRB_SHM_TOLD)
 		return;
 	wait_for_rooms(all);
-	all->sleep = has_sleeper(ep) ? VRB_SHM_ASLEEP : VRB_SHM_AWAKE;
+	all->sleep = VRB_SHM_DOZES;
 }
 
 void vrb_shm_arm(struct ofi_rdm_ep *ep)

@@ -6,6 +6,7 @@
 
 /* A packet larger than this goes through the device, so that several fit in the ring. */
 #define PACKET_MAX (OFI_SHM_RING_DATA / 3)
+#define DOZE_MS	   10 /* until a thread that was told, and may sleep on, is told again */
 
 static void set_in_ring(struct vrb_shm_conn *shm, uint32_t seq, bool in_ring)
 {
@@ -78,10 +79,10 @@ static void shm_enlist(struct vrb_shm_conn *shm)
 		return;
 	shm->is_pending = true;
 	TAILQ_INSERT_TAIL(&all->pending, shm, pending);
-	if (ofi_likely(all->sleep != VRB_SHM_ASLEEP))
+	if (ofi_likely(all->sleep < VRB_SHM_DOZES))
 		return;
+	all->calls->pending(all->ep, all->sleep == VRB_SHM_DOZES ? DOZE_MS : 0);
 	all->sleep = VRB_SHM_TOLD;
-	all->calls->pending(all->ep);
 }
 
 void vrb_shm_wake(struct vrb_shm_conn *shm)
