@@ -63,7 +63,6 @@ struct ofi_monitor_hub {
 	}
 
 static struct ofi_monitor_hub process_hub = HUB_INIT;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 /*
  * The child watches nothing. If it kept the descriptor open, the parent's memory would stay watched
@@ -82,7 +81,7 @@ static void in_child(void)
 	process_hub.epoch = epoch;
 }
 
-static void watch_forks(void)
+__attribute__((constructor)) static void watch_forks(void)
 {
 	pthread_atfork(NULL, NULL, in_child);
 }
@@ -399,7 +398,6 @@ static int hub_join(struct ofi_monitor_hub *hub, struct ofi_monitor *monitor)
 
 int ofi_monitor_open(struct ofi_monitor *monitor)
 {
-	pthread_once(&fork_once, watch_forks);
 	return hub_join(&process_hub, monitor);
 }
 

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "shm.h"
+#include "src/ds/fork.h"
 
 enum { TRIES = 5000, PAUSE_NS = 1000000, AGAIN = 1 };
 
@@ -18,6 +19,32 @@ enum { TRIES = 5000, PAUSE_NS = 1000000, AGAIN = 1 };
  * locks the second.
  */
 enum { USERS, WRITER };
+
+OFI_FORK_MUTEX(shms_lock, OFI_FORK_INNER);
+static LIST_HEAD(, ofi_shm) shms = LIST_HEAD_INITIALIZER(shms);
+
+/*
+ * A child would keep the locks of its parent, with which it shares the open files. It cannot use
+ * the memory: see FORK in fi_verbs(7).
+ */
+static void shm_in_child(void)
+{
+	struct ofi_shm *shm;
+
+	LIST_FOREACH (shm, &shms, link) {
+		if (shm->fd < 0)
+			continue;
+		mmap(shm->base, shm->size, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+		close(shm->fd);
+		shm->fd = -1;
+	}
+}
+
+__attribute__((constructor)) static void shm_watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, shm_in_child);
+}
 
 struct visit {
 	struct ofi_shm *shm;
@@ -173,6 +200,13 @@ static int visit_once(struct visit *visit)
 	return ret;
 }
 
+static void shm_list(struct ofi_shm *shm)
+{
+	pthread_mutex_lock(&shms_lock);
+	LIST_INSERT_HEAD(&shms, shm, link);
+	pthread_mutex_unlock(&shms_lock);
+}
+
 int ofi_shm_open(struct ofi_shm *shm, const struct ofi_shm_ask *ask, const char **what)
 {
 	struct visit visit = { .shm = shm, .ask = ask, .what = what };
@@ -184,6 +218,8 @@ int ofi_shm_open(struct ofi_shm *shm, const struct ofi_shm_ask *ask, const char 
 	shm->read_only = ask->read_only;
 	for (i = 0; i < TRIES; i++) {
 		ret = visit_once(&visit);
+		if (!ret)
+			shm_list(shm);
 		if (ret != AGAIN)
 			return ret;
 		pause_once();
@@ -194,6 +230,9 @@ int ofi_shm_open(struct ofi_shm *shm, const struct ofi_shm_ask *ask, const char 
 
 void ofi_shm_close(struct ofi_shm *shm)
 {
+	pthread_mutex_lock(&shms_lock);
+	LIST_REMOVE(shm, link);
+	pthread_mutex_unlock(&shms_lock);
 	munmap(shm->base, shm->size);
 	if (!set_lock(shm->fd, F_WRLCK, USERS))
 		take_away(shm);

@@ -8,6 +8,7 @@
 #ifndef OFI_SHM_H
 #define OFI_SHM_H
 
+#include <sys/queue.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -17,8 +18,9 @@ struct ofi_shm {
 	void *base;
 	size_t size; /* mapped size; the memory itself is allocated on request */
 	bool read_only;
-	int fd;
+	int fd; /* -1 in a forked child */
 	char path[OFI_SHM_PATH_LEN];
+	LIST_ENTRY(ofi_shm) link;
 };
 
 struct ofi_shm_ask {
@@ -36,7 +38,7 @@ struct ofi_shm_ask {
  * *what.
  */
 int ofi_shm_open(struct ofi_shm *shm, const struct ofi_shm_ask *ask, const char **what);
-/* The last process to close it removes the name. */
+/* The last process to close it removes the name. A child of fork() does not count. */
 void ofi_shm_close(struct ofi_shm *shm);
 /*
  * Allocates memory for a part of it; without that, a store may kill the process. Returns 0 or

@@ -37,7 +37,6 @@ static struct {
 } file;
 static struct ofi_lock lock;
 static uint32_t last_number; /* atomic */
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 void ofi_stats_forbid(void)
 {
@@ -121,7 +120,8 @@ static void in_child(void)
 	ofi_lock_init(&lock);
 }
 
-static void watch_forks(void)
+/* Those that the application registers come first when it forks: they may use the library. */
+__attribute__((constructor)) static void watch_forks(void)
 {
 	pthread_atfork(before_fork, in_parent, in_child);
 }
@@ -168,7 +168,6 @@ static void open_file(void)
 		close(fd);
 		return;
 	}
-	pthread_once(&fork_once, watch_forks);
 	*header = (struct ofi_stats_header){
 		.magic = OFI_STATS_MAGIC,
 		.version = OFI_STATS_VERSION,

@@ -185,10 +185,9 @@ static void test_two(void **state)
 	assert_int_equal(fds(), before);
 }
 
-/* Opens it in a process, which then waits to be killed. */
-static pid_t start_user(bool locked)
+/* Starts a process that calls use() and then waits to be killed. */
+static pid_t start_process(bool (*use)(void))
 {
-	struct ofi_shm shm;
 	int ready[2];
 	char byte;
 	pid_t pid;
@@ -197,9 +196,7 @@ static pid_t start_user(bool locked)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid) {
-		if (open_with(&shm, false, "child") || (locked && ofi_shm_lock(&shm)))
-			_exit(1);
-		if (write(ready[1], "", 1) != 1)
+		if (!use() || write(ready[1], "", 1) != 1)
 			_exit(1);
 		pause();
 		_exit(1);
@@ -208,6 +205,23 @@ static pid_t start_user(bool locked)
 	assert_int_equal(read(ready[0], &byte, 1), 1);
 	close(ready[0]);
 	return pid;
+}
+
+static struct ofi_shm childs;
+
+static bool use_it(void)
+{
+	return !open_with(&childs, false, "child");
+}
+
+static bool lock_it(void)
+{
+	return use_it() && !ofi_shm_lock(&childs);
+}
+
+static bool do_nothing(void)
+{
+	return true;
 }
 
 static void end_user(pid_t pid)
@@ -219,17 +233,34 @@ static void end_user(pid_t pid)
 	assert_true(WIFSIGNALED(status));
 }
 
+/* A child that lives on does not count as a user beside the last one. */
+static void test_child_of_user(void **state)
+{
+	struct ofi_shm shm, last;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(open_with(&shm, false, "parent"), 0);
+	assert_int_equal(open_with(&last, false, "another"), 0);
+	pid = start_process(do_nothing);
+	ofi_shm_close(&shm);
+	assert_true(there());
+	ofi_shm_close(&last);
+	assert_false(there());
+	end_user(pid);
+}
+
 /* What users left behind that were killed is not read, and makes room for a new one. */
 static void test_left_behind(void **state)
 {
 	struct ofi_shm shm;
 
 	(void)state;
-	end_user(start_user(false));
+	end_user(start_process(use_it));
 	assert_true(there());
 	assert_int_equal(open_with(&shm, true, NULL), -FI_ENOENT);
 	assert_false(there());
-	end_user(start_user(true));
+	end_user(start_process(lock_it));
 	assert_int_equal(open_with(&shm, false, "new"), 0);
 	assert_string_equal(shm.base, "new");
 	assert_int_equal(ofi_shm_lock(&shm), 0);
@@ -239,7 +270,7 @@ static void test_left_behind(void **state)
 
 static void test_creator_killed(void **state)
 {
-	pid_t pid = start_user(true);
+	pid_t pid = start_process(lock_it);
 	struct ofi_shm shm, other;
 
 	(void)state;
@@ -455,10 +486,13 @@ static void test_crowd(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_two),	       TEST(test_left_behind), TEST(test_creator_killed),
-		TEST(test_lock),       TEST(test_stopped),     TEST(test_not_ours),
-		TEST(test_file_limit), TEST(test_each_fails),  TEST(test_close_fails),
-		TEST(test_crowd),      TEST(test_vanishes),    TEST(test_overtaken),
+		TEST(test_two),		TEST(test_child_of_user),
+		TEST(test_left_behind), TEST(test_creator_killed),
+		TEST(test_lock),	TEST(test_stopped),
+		TEST(test_not_ours),	TEST(test_file_limit),
+		TEST(test_each_fails),	TEST(test_close_fails),
+		TEST(test_crowd),	TEST(test_vanishes),
+		TEST(test_overtaken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

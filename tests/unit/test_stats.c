@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The memory of statistics: slots, corruption by others, forks, and operation without it. */
 #include "unit.h"
+#include <pthread.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -162,6 +163,37 @@ static void test_fork(void **state)
 	assert_int_equal(a->stats.value[3], 7);
 	assert_true(find_fd() >= 0);
 	ofi_stats_free(a, &a->stats);
+}
+
+static struct object *closed_at_fork, *opened_in_child;
+
+static void application_forks(void)
+{
+	if (closed_at_fork)
+		ofi_stats_free(closed_at_fork, &closed_at_fork->stats);
+}
+
+static void application_begins(void)
+{
+	if (closed_at_fork)
+		opened_in_child = new_object();
+}
+
+static void child_of_application(struct object *parents)
+{
+	(void)parents;
+	WANT(opened_in_child);
+}
+
+/* The application's handlers close and open objects. They were registered before the first one. */
+static void test_handlers(void **state)
+{
+	(void)state;
+	closed_at_fork = new_object();
+	alarm(30);
+	in_child(child_of_application, NULL);
+	alarm(0);
+	closed_at_fork = NULL;
 }
 
 static bool no_maps;
@@ -329,15 +361,13 @@ static void test_full(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_slots),
-		cmocka_unit_test(test_show),
-		cmocka_unit_test(test_sealed),
-		cmocka_unit_test(test_fork),
-		cmocka_unit_test(test_fork_without_memory),
-		cmocka_unit_test(test_without),
-		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_slots),	 cmocka_unit_test(test_show),
+		cmocka_unit_test(test_sealed),	 cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_handlers), cmocka_unit_test(test_fork_without_memory),
+		cmocka_unit_test(test_without),	 cmocka_unit_test(test_full),
 		cmocka_unit_test(test_wide),
 	};
 
+	pthread_atfork(application_forks, NULL, application_begins);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
