@@ -229,16 +229,16 @@ static struct fi_param *params_copy(void)
 {
 	struct fi_param *copy, *to;
 	struct param *param;
-	size_t bytes = (param_count + 1) * sizeof(*copy);
+	size_t bytes = (param_count + 1) * sizeof(*copy), values = 0;
 	const char *value;
 	char *text;
 
 	STAILQ_FOREACH (param, &params, link) {
 		value = ofi_conf_get(param->env);
 		bytes += strlen(param->env) + strlen(param->help) + 2;
-		bytes += value ? strlen(value) + 1 : 0;
+		values += value ? strlen(value) + 1 : 0;
 	}
-	copy = calloc(1, bytes);
+	copy = calloc(1, bytes + values);
 	if (!copy)
 		return NULL;
 	to = copy;
@@ -250,9 +250,11 @@ static struct fi_param *params_copy(void)
 		text = stpcpy(text, param->env) + 1;
 		to->help_string = text;
 		text = stpcpy(text, param->help) + 1;
-		if (value) {
+		/* Another thread may have changed it meanwhile. */
+		if (value && strlen(value) < values) {
 			to->value = text;
 			text = stpcpy(text, value) + 1;
+			values -= strlen(value) + 1;
 		}
 		to++;
 	}

@@ -61,7 +61,8 @@ void vrb_device_forget(void)
 {
 	struct report *report;
 
-	pthread_mutex_lock(&reports_lock);
+	if (pthread_mutex_trylock(&reports_lock))
+		return;
 	while ((report = SLIST_FIRST(&reports))) {
 		SLIST_REMOVE_HEAD(&reports, next);
 		free(report);

@@ -158,7 +158,8 @@ void vrb_inline_forget(void)
 {
 	struct limit *limit;
 
-	pthread_mutex_lock(&limits_lock);
+	if (pthread_mutex_trylock(&limits_lock))
+		return;
 	while ((limit = SLIST_FIRST(&limits))) {
 		SLIST_REMOVE_HEAD(&limits, next);
 		free(limit);

@@ -87,8 +87,8 @@ static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	if (domain->base.eq)
 		return ofi_refuse_second(&vrb_prov, FI_LOG_DOMAIN, "fi_domain_bind",
 					 "an event queue");
-	domain->base.eq = eq;
 	ofi_ref_get(&eq->ref);
+	__atomic_store_n(&domain->base.eq, eq, __ATOMIC_RELEASE);
 	return 0;
 }
 
