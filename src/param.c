@@ -229,7 +229,7 @@ static struct fi_param *params_copy(void)
 {
 	struct fi_param *copy, *to;
 	struct param *param;
-	size_t bytes = (param_count + 1) * sizeof(*copy), values = 0;
+	size_t bytes = (param_count + 1) * sizeof(*copy), values = 0, len;
 	const char *value;
 	char *text;
 
@@ -250,11 +250,13 @@ static struct fi_param *params_copy(void)
 		text = stpcpy(text, param->env) + 1;
 		to->help_string = text;
 		text = stpcpy(text, param->help) + 1;
-		/* Another thread may have changed it meanwhile. */
-		if (value && strlen(value) < values) {
-			to->value = text;
-			text = stpcpy(text, value) + 1;
-			values -= strlen(value) + 1;
+		len = value ? strlen(value) + 1 : 0;
+		/* Another thread may change the value meanwhile. */
+		if (len && len <= values) {
+			to->value = memcpy(text, value, len);
+			text[len - 1] = '\0';
+			text += len;
+			values -= len;
 		}
 		to++;
 	}

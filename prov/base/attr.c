@@ -483,7 +483,7 @@ static void narrow_mr_mode(uint32_t version, struct fi_info *info, const struct 
 	struct fi_domain_attr *domain = info->domain_attr;
 	int asked = hints && hints->domain_attr ? hints->domain_attr->mr_mode : 0;
 
-	/* Who offers FI_MR_ALLOCATED gets it: no device registers memory that does not exist. */
+	/* A program that offers FI_MR_ALLOCATED gets it: devices register memory that exists. */
 	domain->mr_mode = mr_required(info, hints ? hints->caps : 0) | (asked & FI_MR_ALLOCATED);
 	if (!is_legacy(version, asked))
 		return;

@@ -16,7 +16,8 @@
 
 static inline void *ofi_desc(uint32_t lkey, enum fi_hmem_iface iface, bool writable)
 {
-	return (void *)(uintptr_t)((uint64_t)(OFI_DESC_MARK | writable) << 40 |
+	return (void *)(uintptr_t)((uint64_t)(OFI_DESC_MARK | (writable ? OFI_DESC_WRITABLE : 0))
+					   << 40 |
 				   (uint64_t)iface << 32 | lkey);
 }
 

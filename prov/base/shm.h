@@ -8,9 +8,9 @@
 #ifndef OFI_SHM_H
 #define OFI_SHM_H
 
-#include <sys/queue.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/queue.h>
 
 #define OFI_SHM_PATH_LEN 256 /* including the slash and the terminating null */
 

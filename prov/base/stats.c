@@ -120,7 +120,7 @@ static void in_child(void)
 	ofi_lock_init(&lock);
 }
 
-/* Those that the application registers come first when it forks: they may use the library. */
+/* Handlers that the application registers later may use the library: they run outside of these. */
 __attribute__((constructor)) static void watch_forks(void)
 {
 	pthread_atfork(before_fork, in_parent, in_child);

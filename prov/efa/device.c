@@ -126,7 +126,8 @@ void efa_device_forget(void)
 {
 	struct known *known;
 
-	pthread_mutex_lock(&devices_lock);
+	if (pthread_mutex_trylock(&devices_lock))
+		return;
 	while ((known = SLIST_FIRST(&devices))) {
 		SLIST_REMOVE_HEAD(&devices, next);
 		free(known);

@@ -204,6 +204,19 @@ const char *need_env(const char *name)
 	return value;
 }
 
+int count_maps(const char *text)
+{
+	FILE *file = fopen("/proc/self/maps", "r");
+	char line[512];
+	int count = 0;
+
+	CHECK(file);
+	while (fgets(line, sizeof(line), file))
+		count += strstr(line, text) != NULL;
+	fclose(file);
+	return count;
+}
+
 void need_vm(void)
 {
 	char line[4096] = "";

@@ -58,6 +58,8 @@ int run_test(void (*test)(void));
 
 /* Returns an environment variable that describes the device; skips the test if it is unset. */
 const char *need_env(const char *name);
+/* Returns the number of this process's mappings whose lines in /proc have this text. */
+int count_maps(const char *text);
 /* Skips the test except in a tests/vm virtual machine, which may be broken. */
 void need_vm(void);
 /* Runs a shell command, which must succeed. */

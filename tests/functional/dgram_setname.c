@@ -20,26 +20,16 @@ static void test(struct pair *pair)
 {
 	struct end *end = &pair->client;
 	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(PORT) }, name;
-	struct fi_cq_tagged_entry entry;
-	size_t len = sizeof(name);
 	struct fid_ep *ep;
-	fi_addr_t addr;
 
 	OK(fi_endpoint(end->domain, end->info, &ep, NULL));
-	OK(fi_ep_bind(ep, &end->av->fid, 0));
-	OK(fi_ep_bind(ep, &end->cq->fid, FI_TRANSMIT));
-	OK(fi_ep_bind(ep, &end->rxcq->fid, FI_RECV));
+	bind_dgram(end, ep);
 	refused(end, ep);
 	OK(fi_setname(&ep->fid, &any, sizeof(any)));
 	OK(fi_enable(ep));
-	OK(fi_getname(&ep->fid, &name, &len));
+	name = reach_dgram(end, ep);
 	EQUAL(name.sin_port, any.sin_port);
 	CHECK(name.sin_addr.s_addr);
-	EQUAL(fi_av_insert(end->av, &name, 1, &addr, 0, NULL), 1);
-	OK(fi_recv(ep, end->buf, 1024, end->desc, FI_ADDR_UNSPEC, NULL));
-	OK(fi_send(end->ep, end->buf, 8, end->desc, addr, NULL));
-	wait_comp(end->rxcq, &entry);
-	wait_comp(end->cq, &entry);
 	OK(fi_close(&ep->fid));
 }
 

@@ -12,6 +12,12 @@
 #include <sys/socket.h>
 #include "rdm.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#define KEPT_KIB (64 << 10) /* freed memory is kept for some time */
+#else
+#define KEPT_KIB 0
+#endif
+
 enum {
 	SIZES = 4,
 	LARGEST = 60000,
@@ -436,12 +442,6 @@ void pair_send(struct victims *victims, const struct sockaddr_in *to, uint32_t l
 	order(victims,
 	      &(struct order){ .kind = ORDER_SEND, .len = len, .count = count, .to = *to });
 }
-
-#ifdef __SANITIZE_ADDRESS__
-#define KEPT_KIB (64 << 10) /* freed memory is kept for some time */
-#else
-#define KEPT_KIB 0
-#endif
 
 void pair_end(struct victims *victims, size_t kib)
 {

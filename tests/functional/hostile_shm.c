@@ -32,19 +32,6 @@ static void serve(struct child *parent, void *arg)
 	node_close(&node);
 }
 
-static int maps(void)
-{
-	FILE *file = fopen("/proc/self/maps", "r");
-	char line[512];
-	int count = 0;
-
-	CHECK(file);
-	while (fgets(line, sizeof(line), file))
-		count += strstr(line, NAME) != NULL;
-	fclose(file);
-	return count;
-}
-
 /* Sends a message, and reports how long it took to share memory in both directions. */
 static void come(struct child *parent, void *arg)
 {
@@ -61,7 +48,7 @@ static void come(struct child *parent, void *arg)
 	start = now_ms();
 	node_tsend(&node, &word, sizeof(word), node_know(&node, &name), TAG);
 	node_wait(&node);
-	while (maps() < MAPS && now_ms() < start + SOON_MS)
+	while (count_maps(NAME) < MAPS && now_ms() < start + SOON_MS)
 		RETURNS(fi_cq_read(node.cq, &entry, 1), -FI_EAGAIN);
 	ms = (int)(now_ms() - start);
 	child_say(parent, &ms, sizeof(ms));

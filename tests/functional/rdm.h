@@ -59,8 +59,8 @@ void rdm_open(struct rdm_pair *pair, int mr_mode);
 void rdm_open_with(struct rdm_pair *pair, int mr_mode, const struct rdm_change *change);
 void rdm_close(struct rdm_pair *pair);
 /*
- * Waits for a completion on one side while both make progress; a completion on the other side is an
- * error.
+ * Waits for a completion on one side while both make progress. Those of the other side stay in its
+ * queue.
  */
 struct fi_cq_tagged_entry rdm_wait(struct rdm_pair *pair, int side);
 /*

@@ -40,28 +40,6 @@ static void transfer_list(struct rdm_pair *pair, struct fid_mr *mr, void *desc)
 	CHECK_FILLED(in, LEN, LEN);
 }
 
-/* Waits for the completions of a message, which come in any order. */
-static void wait_both(struct rdm_pair *pair)
-{
-	struct fi_cq_tagged_entry entry;
-	uint64_t end = deadline();
-	bool done[2] = { false };
-	ssize_t ret;
-	int i;
-
-	while (!done[0] || !done[1]) {
-		for (i = 0; i < 2; i++) {
-			ret = fi_cq_read(pair->side[i].cq, &entry, 1);
-			if (ret == -FI_EAGAIN)
-				continue;
-			RETURNS(ret, 1);
-			CHECK(entry.op_context == (i ? in : out));
-			done[i] = true;
-		}
-		pause_until(end, "both completions of a message");
-	}
-}
-
 static void message(struct rdm_pair *pair, void *desc)
 {
 	struct rdm_side *side = pair->side;
@@ -70,7 +48,8 @@ static void message(struct rdm_pair *pair, void *desc)
 	memset(in, 0, LEN);
 	OK(fi_trecv(side[1].ep, in, LEN, desc, FI_ADDR_UNSPEC, 1, 0, in));
 	OK(fi_tsend(side[0].ep, out, LEN, desc, side[0].peer, 1, out));
-	wait_both(pair);
+	CHECK(rdm_wait(pair, 1).op_context == in);
+	CHECK(rdm_wait(pair, 0).op_context == out);
 	CHECK_FILLED(in, LEN, 3);
 }
 

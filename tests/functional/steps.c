@@ -71,6 +71,29 @@ bool again_at(const char *file, int line, const char *call, ssize_t ret, uint64_
 	return true;
 }
 
+void bind_dgram(const struct end *end, struct fid_ep *ep)
+{
+	OK(fi_ep_bind(ep, &end->av->fid, 0));
+	OK(fi_ep_bind(ep, &end->cq->fid, FI_TRANSMIT));
+	OK(fi_ep_bind(ep, &end->rxcq->fid, FI_RECV));
+}
+
+struct sockaddr_in reach_dgram(const struct end *end, struct fid_ep *ep)
+{
+	struct fi_cq_tagged_entry entry;
+	struct sockaddr_in name;
+	size_t len = sizeof(name);
+	fi_addr_t addr;
+
+	OK(fi_getname(&ep->fid, &name, &len));
+	EQUAL(fi_av_insert(end->av, &name, 1, &addr, 0, NULL), 1);
+	OK(fi_recv(ep, end->buf, 1024, end->desc, FI_ADDR_UNSPEC, NULL));
+	OK(fi_send(end->ep, end->buf, 8, end->desc, addr, NULL));
+	wait_comp(end->rxcq, &entry);
+	wait_comp(end->cq, &entry);
+	return name;
+}
+
 bool on_soft_roce(const struct end *end)
 {
 	return !strncmp(end->info->domain_attr->name, "rxe", 3);

@@ -20,6 +20,11 @@ void no_comp(struct fid_cq *cq, int ms);
 bool again_at(const char *file, int line, const char *call, ssize_t ret, uint64_t end);
 #define AGAIN(end, call) again_at(__FILE__, __LINE__, #call, (call), (end))
 
+/* Binds another datagram endpoint of the end's domain to the end's address vector and queues. */
+void bind_dgram(const struct end *end, struct fid_ep *ep);
+/* Sends that endpoint, which is enabled, a datagram at its name. Returns the name. */
+struct sockaddr_in reach_dgram(const struct end *end, struct fid_ep *ep);
+
 /* Returns true for soft-RoCE, whose statuses are less precise than those of devices. */
 bool on_soft_roce(const struct end *end);
 

@@ -58,7 +58,7 @@ static void check_all(int ret)
 	assert_int_equal(vrb_rc_rma_nolock_ops.read(ep, bytes, 1, desc, 0, 64, 7, NULL), ret);
 }
 
-/* What is no descriptor, or one of memory that the device may not write to, is not used. */
+/* A read ignores what is no descriptor, and one of memory that the device may not write to. */
 static void a_read_needs_a_descriptor(void **state)
 {
 	struct fid_ep *ep = (struct fid_ep *)&rc.rdm;

@@ -227,7 +227,7 @@ static void test_own_silence(void **state)
 		the_set.now += 3 * GIVE_UP;
 		assert_ptr_equal(poll_silent(&action), conn);
 		assert_int_equal(action.what, OFI_RDM_CONN_DO_CONNECT);
-		/* What it answered meanwhile may be read before the timers are looked at. */
+		/* Its answer may be read before the timers are looked at. */
 		for (late = GIVE_UP - 1; late < 4 * GIVE_UP; late += GIVE_UP) {
 			conn = conn_in(OFI_RDM_CONN_CONNECTING, 1);
 			the_set.now += late;

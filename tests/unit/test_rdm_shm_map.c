@@ -131,7 +131,7 @@ static void test_other_files(void **state)
 	assert_int_equal(write(fd, data, sizeof(data)), sizeof(data));
 	place.fd = (uint32_t)fd;
 	assert_null(vrb_shm_map(&place, SIZE));
-	/* Without a name it still is in a file system. */
+	/* The file still is in a file system when it has no name any more. */
 	unlink(path);
 	opened = 0;
 	check_refused(&place, fd);

@@ -489,7 +489,7 @@ static void sleeper_is_told_again(void **state)
 	assert_int_equal(poll_all(wc), 0);
 	assert_int_equal(vrb_shm_post_send(&other.qp, &wr, &bad), 0);
 	assert_int_equal(pending, 2);
-	/* It need not be told at once each time, because it may be awake. */
+	/* The thread need not be told at once each time, because it may be awake. */
 	assert_int_equal(pending_ms, 10);
 	vrb_shm_arm(&rc.rdm);
 	TAILQ_REMOVE(&all.pending, &other, pending);
@@ -527,7 +527,7 @@ static void close_endpoint(void)
 	rc.rdm.closing = false;
 }
 
-/* What is in the ring has a mark: the peer does not take it before the wake. */
+/* The packet in the ring has a mark: the peer does not take it before the wake. */
 static void closing_waits_for_wakes(void **state)
 {
 	(void)state;

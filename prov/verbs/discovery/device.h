@@ -9,7 +9,11 @@
 #include <sys/socket.h>
 #include <infiniband/verbs.h>
 #include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
 #include "prov/base/attr.h"
+#include "prov/base/refuse.h"
+#include "prov/verbs/provider/prov.h"
 
 #define VRB_ADDRSTR_LEN	 64
 #define VRB_DGRAM_SUFFIX "-dgram" /* suffix of a domain name */
@@ -74,6 +78,17 @@ static inline bool vrb_device_is(const char *device, const char *name)
 
 	return !strncmp(device, name, len) && (!name[len] || !strcmp(name + len, VRB_DGRAM_SUFFIX));
 }
+
+/* Checks the domain name of an endpoint's fi_info, which may be NULL. */
+static inline int vrb_device_check(const struct ibv_device *device, const char *name)
+{
+	if (!name || vrb_device_is(device->name, name))
+		return 0;
+	return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+			  "fi_endpoint: the fi_info is for domain %s, but the domain is %s\n", name,
+			  device->name);
+}
+
 /* Opens the device of a domain name. On failure logs it, sets *err to -FI_E* and returns NULL. */
 struct ibv_context *vrb_device_open(const char *name, int *err);
 /*

@@ -302,11 +302,9 @@ static int check_info(const struct vrb_domain *domain, const struct fi_info *inf
 			&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 			"fi_endpoint: type %d; this domain offers FI_EP_MSG and FI_EP_DGRAM\n",
 			info->ep_attr->type);
-	if (info->domain_attr->name && !vrb_device_is(device, info->domain_attr->name))
-		return ofi_refuse(
-			&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
-			"fi_endpoint: the fi_info is for domain %s, but the domain is %s\n",
-			info->domain_attr->name, device);
+	ret = vrb_device_check(domain->ctx->device, info->domain_attr->name);
+	if (ret)
+		return ret;
 	if (!info->tx_attr->size || info->tx_attr->size > (size_t)domain->attr.max_qp_wr ||
 	    info->tx_attr->iov_limit > VRB_IOV_MAX || !rx_fits(domain, info))
 		return ofi_refuse(

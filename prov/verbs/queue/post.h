@@ -8,6 +8,7 @@
 
 #include <arpa/inet.h>
 #include <rdma/fi_errno.h>
+#include "prov/base/desc.h"
 #include "prov/verbs/msg/ep.h"
 #include "prov/verbs/provider/stats.h"
 
@@ -124,7 +125,7 @@ OFI_INLINE void vrb_sge_set(struct ibv_sge *sge, const void *buf, size_t len, vo
 {
 	sge->addr = (uintptr_t)buf;
 	sge->length = (uint32_t)len;
-	sge->lkey = (uint32_t)(uintptr_t)desc;
+	sge->lkey = ofi_desc_lkey(desc);
 }
 
 /*

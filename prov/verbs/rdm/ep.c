@@ -22,7 +22,6 @@
 #include "prov/verbs/provider/mr.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/provider/tclass.h"
-#include "prov/base/refuse.h"
 
 #define TX_BUFS	 1024u
 #define SHM_BUFS 32u
@@ -259,18 +258,6 @@ int vrb_rc_srx_open(struct fid_domain *fid, struct fi_rx_attr *attr, struct fid_
 	return ofi_rdm_srx_open(&domain->base, &limit, attr, &xport, &config, srx, context);
 }
 
-static int check_domain(const struct vrb_domain *domain, const struct fi_info *info)
-{
-	const char *device = ibv_get_device_name(domain->ctx->device);
-
-	if (!info->domain_attr || !info->domain_attr->name ||
-	    vrb_device_is(device, info->domain_attr->name))
-		return 0;
-	return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
-			  "fi_endpoint: the fi_info is for domain %s, but the domain is %s\n",
-			  info->domain_attr->name, device);
-}
-
 int vrb_rc_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **ep, void *context)
 {
 	const struct ofi_rdm_proto_config config = proto_config();
@@ -279,8 +266,8 @@ int vrb_rc_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **ep
 	struct ofi_rdm_xport xport;
 	struct vrb_rc_ep *rc;
 
-	if (!ret)
-		ret = check_domain(domain, info);
+	if (!ret && info->domain_attr)
+		ret = vrb_device_check(domain->ctx->device, info->domain_attr->name);
 	if (!ret)
 		ret = vrb_tclass_check("fi_endpoint", info);
 	if (ret)
