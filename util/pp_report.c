@@ -57,7 +57,7 @@ static void print_row(FILE *out, const struct pp_result *result)
 		sign = acked < sent ? '+' : '-';
 		pp_count_text(ack_text, acked < sent ? sent - acked : acked - sent);
 	}
-	fprintf(out, "%-8s%-8s%c%-8s%-8s%8.2fs%10.2f%11.2f%11.2f\n",
+	fprintf(out, "%-7s %-7s %c%-7s %-7s %8.2fs %9.2f %10.2f %10.2f\n",
 		pp_size_text(size_text, result->size), pp_count_text(sent_text, sent), sign,
 		ack_text, pp_size_text(total_text, total), result->usec / 1e6, bandwidth(result, 2),
 		usec_per_xfer(result), 1.0 / usec_per_xfer(result));
@@ -73,7 +73,7 @@ static void print_rate_row(FILE *out, const struct pp_result *result)
 {
 	char size_text[PP_TEXT_LEN], sent_text[PP_TEXT_LEN];
 
-	fprintf(out, "%-8s%-8s%-8u%7.2fs%13.2f%15.0f\n", pp_size_text(size_text, result->size),
+	fprintf(out, "%-7s %-7s %-7u %7.2fs %12.2f %14.0f\n", pp_size_text(size_text, result->size),
 		pp_count_text(sent_text, result->sent), result->window, result->usec / 1e6,
 		bandwidth(result, 1), messages_per_sec(result));
 }
@@ -95,17 +95,17 @@ static void print_percentile_row(FILE *out, const struct pp_result *result)
 	uint64_t ns;
 	size_t i;
 
-	fprintf(out, "%-8s%-8s%9.2f%9.2f", pp_size_text(size_text, result->size),
+	fprintf(out, "%-7s %-7s  %8.2f %8.2f", pp_size_text(size_text, result->size),
 		pp_count_text(sent_text, result->sent), (double)hist->min / 1e3,
 		pp_hist_mean(hist) / 1e3);
 	for (i = 0; i < PERCENTILES; i++) {
 		ns = pp_hist_percentile(hist, percentiles[i].tenths);
 		if (ns)
-			fprintf(out, "%9.2f", (double)ns / 1e3);
+			fprintf(out, " %8.2f", (double)ns / 1e3);
 		else
 			fprintf(out, "%9s", "-");
 	}
-	fprintf(out, "%9.2f\n", (double)hist->max / 1e3);
+	fprintf(out, " %8.2f\n", (double)hist->max / 1e3);
 }
 
 static void json_latency(struct json *json, const struct pp_hist *hist)

@@ -93,6 +93,33 @@ static void test_percentiles(void **state)
 	free(text);
 }
 
+/* Values that are wider than their column keep a space before them. */
+static void test_wide(void **state)
+{
+	struct pp_options opts = { .percentiles = true };
+	struct pp_result result = {
+		.size = 64, .sent = 1000, .acked = 1000, .window = 100000000, .hist = &hist
+	};
+
+	(void)state;
+	pp_hist_clear(&hist);
+	pp_hist_add(&hist, 1234567890);
+	expect(&opts, &result, 0,
+	       "bytes   #sent    usec:min     mean      50%      90%      99%    99.9%      max\n"
+	       "64      1k       1234567.89 1234567.89        -        -        -        - "
+	       "1234567.89\n");
+	opts = (struct pp_options){ .rate = true };
+	result.usec = 1e-6;
+	expect(&opts, &result, 0,
+	       "bytes   #sent   window      time       MB/sec   messages/sec\n"
+	       "64      1k      100000000    0.00s 64000000000.00 1000000000000000\n");
+	opts.rate = false;
+	expect(&opts, &result, 0,
+	       "bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec\n"
+	       "64      1k      =1k      125k        0.00s 128000000000.00       0.00 "
+	       "2000000000.00\n");
+}
+
 static void test_plot(void **state)
 {
 	const struct pp_options opts = { .percentiles = true, .plot = true };
@@ -185,6 +212,7 @@ int main(void)
 		cmocka_unit_test(test_default), cmocka_unit_test(test_percentiles),
 		cmocka_unit_test(test_plot),	cmocka_unit_test(test_rate),
 		cmocka_unit_test(test_json),	cmocka_unit_test(test_json_error),
+		cmocka_unit_test(test_wide),
 	};
 
 	return cmocka_run_group_tests_name("util_pp_report", tests, NULL, NULL);
