@@ -127,6 +127,42 @@ static void nobody_is_looked_for(void **state)
 	assert_int_equal(ud_net_objects, before);
 }
 
+/* Node 0 gets a packet of a connection that it does not have. Returns the number of refusals. */
+static unsigned int refusals_of_packet(uint32_t qpn)
+{
+	const struct vrb_ud_packet packet = { .kind = VRB_UD_NUMBERED, .to = 4711, .from = 5 };
+	uint8_t bytes[VRB_UD_HEAD_MAX] __attribute__((aligned(8)));
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+	size_t len = vrb_ud_build(bytes, &packet);
+
+	ud_net_inject(UD_STRANGER, qpn, 0, bytes, len);
+	ud_net_watch(1000, counts);
+	return refusals();
+}
+
+/*
+ * The device does not tell where the packet comes from. A peer that has missed the end of its
+ * connection would otherwise keep it for ever, because the device confirms what it sends.
+ */
+static void peers_without_connection_are_refused(void **state)
+{
+	const uint8_t gid[16] = { [15] = UD_STRANGER };
+	struct ofi_rdm_peer *peer = &ud_nodes[0].peer.rdm;
+	struct ofi_rdm_ep *ep = &ud_nodes[0].rc.rdm;
+
+	(void)state;
+	assert_int_equal(refusals_of_packet(UD_STRANGER_QPN), 0);
+	assert_true(ofi_rdm_addr_set_qp(&peer->addr, gid, UD_STRANGER_QPN, 7));
+	ep->peers = &peer;
+	ep->peer_count = 1;
+	assert_int_equal(refusals_of_packet(UD_STRANGER_QPN + 1), 0);
+	assert_int_equal(refusals_of_packet(UD_STRANGER_QPN), 1);
+	peer->proto.up = true;
+	assert_int_equal(refusals_of_packet(UD_STRANGER_QPN), 1);
+	ep->peers = NULL;
+	ep->peer_count = 0;
+}
+
 static void send_one(struct ud_conn *conn)
 {
 	static uint8_t bytes[10];
@@ -257,6 +293,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(they_go_where_the_answer_comes_from, begin_ordered,
 						end),
 		cmocka_unit_test_setup_teardown(strangers_are_of_few_hosts, begin, end),
+		cmocka_unit_test_setup_teardown(peers_without_connection_are_refused, begin, end),
 		cmocka_unit_test_setup_teardown(nobody_is_looked_for, begin_ordered, end),
 		cmocka_unit_test_setup_teardown(answers_go_to_the_host_that_asked, begin_calm, end),
 	};

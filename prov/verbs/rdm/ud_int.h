@@ -412,6 +412,9 @@ static inline struct vrb_ud_way vrb_ud_way_of(const struct vrb_ud_conn *ud)
 	return (struct vrb_ud_way){ ud->path, ud->qpn, vrb_ud_qkey(vrb_ud_of(ud), key) };
 }
 
+/* Returns the attributes of an address handle for a GID, by the port's own. */
+struct ibv_ah_attr vrb_ud_attr_to(const struct vrb_ud *all, const uint8_t *gid);
+
 /* Appends a receive that the transport has posted. */
 static inline void vrb_ud_recv_add(struct vrb_ud *all, const struct ibv_recv_wr *wr)
 {

@@ -32,7 +32,7 @@ enum {
 	TIMES = 2, /* transmissions of a request before the connection manager is asked */
 };
 
-static struct ibv_ah_attr way_to(const struct vrb_ud *all, const uint8_t *gid)
+struct ibv_ah_attr vrb_ud_attr_to(const struct vrb_ud *all, const uint8_t *gid)
 {
 	struct ibv_ah_attr attr = {
 		.is_global = 1,
@@ -202,7 +202,7 @@ int vrb_ud_ask(struct vrb_rc_conn *conn, const uint8_t *wire, uint8_t len,
 
 	if (!name_of(&conn->peer->addr, &name))
 		return -FI_EHOSTUNREACH;
-	attr = way_to(all, name.gid);
+	attr = vrb_ud_attr_to(all, name.gid);
 	ud->path = letter_path(all, &attr);
 	ud->qpn = name.qpn;
 	return begin_letter(ud, name.key, letter_new(all, VRB_UD_ASK, wire, len, first));
@@ -349,7 +349,7 @@ static void take_ask(struct vrb_ud *all, const struct ibv_wc *wc, const struct v
 	    !comes_from(all, rx))
 		return;
 	event = event_new(RDMA_CM_EVENT_CONNECT_REQUEST, wc, packet, GID);
-	event.param.ud.ah_attr = way_to(all, packet->payload);
+	event.param.ud.ah_attr = vrb_ud_attr_to(all, packet->payload);
 	event.status = (int)packet->asked;
 	all->requests += all->calls->letter(all->ep, NULL, &event);
 }
@@ -442,7 +442,7 @@ static void take_answer(struct vrb_ud *all, const struct ibv_wc *wc, const struc
 	} else if (has_conn(all, wc, packet)) {
 		confirm_again(all, packet->to);
 	} else if (comes_from(all, rx)) {
-		attr = way_to(all, packet->payload);
+		attr = vrb_ud_attr_to(all, packet->payload);
 		vrb_ud_refuse_to(all, wc, packet, &attr);
 	}
 }

@@ -48,7 +48,8 @@ bool vrb_ud_takes_host(const struct ofi_rdm_ep *ep, const struct rdma_cm_event *
 }
 
 static void send_refusal(struct vrb_ud *all, const struct ibv_wc *wc,
-			 const struct vrb_ud_packet *packet, const struct ibv_ah_attr *attr)
+			 const struct vrb_ud_packet *packet, const struct ibv_ah_attr *attr,
+			 uint32_t key)
 {
 	const struct vrb_ud_packet refusal = {
 		.kind = VRB_UD_END,
@@ -60,7 +61,7 @@ static void send_refusal(struct vrb_ud *all, const struct ibv_wc *wc,
 	const struct vrb_ud_way way = {
 		.path = vrb_ud_refusal_path(all, attr),
 		.qpn = wc->src_qp,
-		.qkey = vrb_ud_qkey(all, packet->id),
+		.qkey = vrb_ud_qkey(all, key),
 	};
 
 	if (way.path)
@@ -71,7 +72,29 @@ void vrb_ud_refuse_to(struct vrb_ud *all, const struct ibv_wc *wc,
 		      const struct vrb_ud_packet *packet, const struct ibv_ah_attr *attr)
 {
 	if (may_refuse(all))
-		send_refusal(all, wc, packet, attr);
+		send_refusal(all, wc, packet, attr, packet->id);
+}
+
+/*
+ * Without a header of the network, the device does not tell where a packet came from. It may come
+ * from any peer without a connection whose queue pair has this number; the others ignore a refusal
+ * of what they have not sent.
+ */
+static void refuse_peers(struct vrb_ud *all, const struct ibv_wc *wc,
+			 const struct vrb_ud_packet *packet)
+{
+	const struct ofi_rdm_addr *addr;
+	struct ibv_ah_attr attr;
+	uint32_t i;
+
+	for (i = 0; i < all->ep->peer_count; i++) {
+		addr = &all->ep->peers[i]->addr;
+		if (!ofi_rdm_addr_is_qp(addr) || addr->qp.qpn != wc->src_qp ||
+		    all->ep->peers[i]->proto.up)
+			continue;
+		attr = vrb_ud_attr_to(all, addr->qp.gid);
+		send_refusal(all, wc, packet, &attr, addr->qp.key);
+	}
 }
 
 void vrb_ud_refuse(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx)
@@ -80,14 +103,13 @@ void vrb_ud_refuse(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb
 	struct ibv_wc copy = *wc;
 
 	/* Nobody waits for an answer to the others. */
-	if (rx->packet.kind < VRB_UD_NUMBERED)
+	if (rx->packet.kind < VRB_UD_NUMBERED || !may_refuse(all))
 		return;
-	/* Without a header of the network, the device does not tell where the packet came from. */
-	if (!all->grh || !may_refuse(all) ||
-	    ibv_init_ah_from_wc(vrb_rc_domain(all->ep)->ctx, all->port.num, &copy,
-				(struct ibv_grh *)(uintptr_t)rx->sge.addr, &attr))
-		return;
-	send_refusal(all, wc, &rx->packet, &attr);
+	if (!all->grh)
+		refuse_peers(all, wc, &rx->packet);
+	else if (!ibv_init_ah_from_wc(vrb_rc_domain(all->ep)->ctx, all->port.num, &copy,
+				      (struct ibv_grh *)(uintptr_t)rx->sge.addr, &attr))
+		send_refusal(all, wc, &rx->packet, &attr, rx->packet.id);
 }
 
 void vrb_ud_repeat_end(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
