@@ -333,6 +333,22 @@ static void test_down(void **state)
 	rig_no_entry(rig->cq[0]);
 }
 
+/* They are posted before the error state, in which a device may refuse them. */
+static void test_down_refuses(void **state)
+{
+	struct rig *rig = *state;
+	struct fake_qp *qp = open_all(rig);
+
+	qp->deaf = true;
+	assert_int_equal(post(rig, 0, 0), 0);
+	assert_int_equal(post(rig, 1, FI_MORE), 0);
+	vrb_ep_down(vrb_ep(rig->ep), -FI_ENOTCONN);
+	assert_int_equal(qp->ibv.state, IBV_QPS_ERR);
+	assert_int_equal(qp->sends.count, 2);
+	fake_complete_sends(rig_qp(rig), 2, IBV_WC_WR_FLUSH_ERR);
+	expect_errors(rig, 0, 2, FI_ECANCELED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -347,6 +363,7 @@ int main(void)
 		RIG_TEST(test_refused_by_itself),
 		RIG_TEST(test_silent),
 		RIG_TEST(test_down),
+		RIG_TEST(test_down_refuses),
 	};
 
 	return RIG_RUN("verbs_batch", tests);

@@ -98,9 +98,12 @@ void vrb_ep_down(struct vrb_ep *ep, int err)
 				    __ATOMIC_RELAXED);
 	vrb_wq_shut(ep->sq, ep->lock_posts);
 	vrb_wq_shut(ep->rq, ep->lock_posts);
-	vrb_qp_flush(ep);
-	/* Work requests held back by FI_MORE were accepted, so they must complete. */
+	/*
+	 * Work requests held back by FI_MORE were accepted, so they must complete. They are posted
+	 * first, because some devices refuse or ignore posts to a queue pair in the error state.
+	 */
 	vrb_batch_flush(ep);
+	vrb_qp_flush(ep);
 	if (err == -FI_ENODEV && ep->enabled) {
 		vrb_wq_lose(ep->sq);
 		if (!ep->srx)
