@@ -118,8 +118,8 @@ int ends_receive(struct ends *s, int i, const char *name)
 
 	while (!ret) {
 		ret = ends_take(s, i, name);
-		if (!ret && ends_now_ms() > end)
-			return ends_time_out(s, name);
+		if (!ret && ends_now_ms() > end) /* The sender may have the error. */
+			return ends_take(s, !i, name) < 0 ? -1 : ends_time_out(s, name);
 	}
 	return ret < 0 ? -1 : 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Faults that end connections of reliable datagrams. */
 #include "unit.h"
+#include <errno.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "prov/rdm/lock.h"
@@ -37,6 +38,8 @@ static int begin(void **state)
 {
 	const struct ofi_rdm_conn_params params = { .cap = 1 };
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC };
+	struct fi_ep_attr ep_attr = { 0 };
+	const struct fi_info info = { .ep_attr = &ep_attr };
 
 	(void)state;
 	fake_reset();
@@ -58,7 +61,10 @@ static int begin(void **state)
 	conn->peer = &rc_peer.rdm;
 	rc_peer.conn = conn;
 	init.send_cq = init.recv_cq = rc.cq;
-	conn->qp = ibv_create_qp(domain.pd, &init);
+	conn->qp = conn->sq = ibv_create_qp(domain.pd, &init);
+	rc.rdm.proto.xport = vrb_rdm_rc(&domain, &info);
+	rc_peer.rdm.proto.proto = &rc.rdm.proto;
+	rc_peer.rdm.proto.flow.credits = 8;
 	polled = polled_late = false;
 	return 0;
 }
@@ -137,6 +143,58 @@ static void last_messages_are_not_lost_by_an_event(void **state)
 	assert_true(polled);
 }
 
+static int post(void)
+{
+	return ofi_rdm_xport(&rc_peer.rdm.proto)->rdma(&rc_peer.rdm, false, NULL, 0, 0, 0, 0, NULL);
+}
+
+/* A full queue takes the post later. */
+static void a_full_queue_is_no_fault(void **state)
+{
+	static const int errors[] = { ENOMEM, -ENOMEM, EAGAIN };
+	size_t i;
+
+	(void)state;
+	conn->live = true;
+	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		fake_qp(conn->qp)->post_err = errors[i];
+		assert_int_equal(post(), -FI_EAGAIN);
+		assert_int_equal(conn->fault, 0);
+		assert_true(rc_peer.starved);
+	}
+}
+
+/* Otherwise it would be tried again without end. */
+static void a_refused_post_ends_the_connection(void **state)
+{
+	const char *log;
+
+	(void)state;
+	conn->live = true;
+	fake_qp(conn->qp)->post_err = EINVAL;
+	capture_start();
+	assert_int_equal(post(), -FI_EAGAIN);
+	log = capture_stop();
+	assert_non_null(strstr(log, "ibv_post_send: Invalid argument: connection ended"));
+	assert_int_equal(conn->fault, EINVAL);
+	vrb_rdm_conn_tick(&rc.rdm);
+	assert_true(polled_late);
+}
+
+/* Nothing else would end the wait for what the probe is to retire. */
+static void a_refused_probe_ends_the_connection(void **state)
+{
+	(void)state;
+	conn->live = true;
+	fake_qp(conn->qp)->post_err = EOPNOTSUPP;
+	capture_start();
+	assert_false(vrb_rc_conn_touch(conn, &rc_peer.rdm.proto.flow));
+	assert_int_equal(conn->fault, EOPNOTSUPP);
+	vrb_rdm_conn_tick(&rc.rdm);
+	capture_stop();
+	assert_true(polled_late);
+}
+
 /* The receives of a shared context are for its other endpoints, as long as there are some. */
 static void a_shared_context_survives_an_endpoint(void **state)
 {
@@ -181,6 +239,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(faults_do_not_fill_the_log, begin, end),
 		cmocka_unit_test_setup_teardown(last_messages_are_not_lost, begin, end),
 		cmocka_unit_test_setup_teardown(last_messages_are_not_lost_by_an_event, begin, end),
+		cmocka_unit_test_setup_teardown(a_full_queue_is_no_fault, begin, end),
+		cmocka_unit_test_setup_teardown(a_refused_post_ends_the_connection, begin, end),
+		cmocka_unit_test_setup_teardown(a_refused_probe_ends_the_connection, begin, end),
 		cmocka_unit_test_setup_teardown(a_lost_queue_ends_the_endpoint, begin, end),
 		cmocka_unit_test_setup_teardown(a_shared_context_survives_an_endpoint, begin, end),
 	};

@@ -72,6 +72,7 @@ static int retry(struct ofi_rdm_peer *peer, int err)
 {
 	if (!err)
 		return 0;
+	vrb_rc_conn_refused(vrb_rc_peer(peer)->conn, err);
 	vrb_rdm_conn_retry_post(&peer->proto);
 	return -FI_EAGAIN;
 }
@@ -363,9 +364,8 @@ static int rc_rdma(struct ofi_rdm_peer *peer, bool read, const void *addr, uint3
 		.wr.rdma = { .remote_addr = remote, .rkey = rkey },
 	};
 
-	return vrb_rc_conn_post(vrb_rc_peer(peer)->conn, &wr, slot_kind(VRB_RDM_OP), op, NULL)
-		       ? -FI_EAGAIN
-		       : 0;
+	return retry(peer, vrb_rc_conn_post(vrb_rc_peer(peer)->conn, &wr, slot_kind(VRB_RDM_OP), op,
+					    NULL));
 }
 
 static const struct ofi_rdm_xport_ops rc_ops = {

@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "prov/base/wait.h"
+#include "conn_int.h"
 #include "rc_conn.h"
 #include "proof.h"
 #include "shm.h"
@@ -326,16 +327,34 @@ int vrb_rc_conn_send(struct vrb_rc_conn *conn, const void *bytes, size_t len)
 	return err;
 }
 
+void vrb_rc_conn_refused(struct vrb_rc_conn *conn, int err)
+{
+	char text[OFI_ADDR_STRLEN];
+
+	err = -vrb_errno(err);
+	if (err == ENOMEM || err == EAGAIN || conn->fault)
+		return;
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA,
+		       "peer %s: ibv_post_send: %s%s: connection ended\n",
+		       vrb_rdm_conn_name(conn->peer, text), strerror(err), vrb_remedy(err));
+	conn->fault = err;
+	ofi_rdm_xport(&conn->peer->proto)->retry(&conn->peer->proto);
+}
+
 bool vrb_rc_conn_touch(struct vrb_rc_conn *conn, struct ofi_rdm_flow *flow)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
 	uint64_t flags = (uint64_t)VRB_RDM_PROBE << OFI_RDM_KIND_SHIFT;
+	int err;
 
-	if (!ofi_rdm_flow_has_control_credit(flow) ||
-	    vrb_rc_conn_post(conn, &wr, flags, NULL, NULL))
+	if (!ofi_rdm_flow_has_control_credit(flow))
 		return false;
-	ofi_rdm_flow_take(flow);
-	return true;
+	err = vrb_rc_conn_post(conn, &wr, flags, NULL, NULL);
+	if (err)
+		vrb_rc_conn_refused(conn, err);
+	else
+		ofi_rdm_flow_take(flow);
+	return !err;
 }
 
 void vrb_rc_conn_probe(struct vrb_rc_conn *conn, struct ofi_rdm_flow *flow)

@@ -133,6 +133,11 @@ bool vrb_rc_conn_break(struct vrb_rc_conn *conn);
  */
 int vrb_rc_conn_send(struct vrb_rc_conn *conn, const void *bytes, size_t len);
 /*
+ * Called when ibv_post_send has failed: ends the connection soon, unless the error means that the
+ * queue is full.
+ */
+void vrb_rc_conn_refused(struct vrb_rc_conn *conn, int err);
+/*
  * Makes the most recent silent work requests complete by posting another one, if the peer's flow
  * has a credit for that.
  */
