@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "prov/base/waitset.h"
 #include "prov/verbs/provider/prov.h"
+#include "capture.h"
 #include "verbs_rig.h"
 
 enum { SHORT = 30, LONG = 4000 }; /* ms */
@@ -67,6 +68,33 @@ static void test_refused(void **state)
 		attr.wait_obj = kinds[i];
 		assert_int_equal(fi_cq_open(rig->domain, &attr, &cq, NULL), -FI_ENOSYS);
 	}
+}
+
+/* Not every device has events. */
+static void test_no_events(void **state)
+{
+	static const enum fi_wait_obj kinds[] = { FI_WAIT_UNSPEC, FI_WAIT_FD };
+	struct fi_cq_attr attr = { 0 };
+	struct rig *rig = *state;
+	struct fid_cq *cq;
+	unsigned int i;
+
+	fake.no_events = true;
+	open_all(rig, FI_WAIT_YIELD);
+	complete_one(rig, 0);
+	assert_int_equal(sread(rig, LONG), 1);
+	for (i = 0; i < 2; i++) {
+		attr.wait_obj = kinds[i];
+		capture_start();
+		assert_int_equal(fi_cq_open(rig->domain, &attr, &cq, NULL), -FI_ENOSYS);
+		assert_non_null(strstr(capture_stop(), "has no completion events"));
+	}
+	rig_close(rig);
+	rig_init(rig);
+	fake.no_events = true;
+	open_all(rig, FI_WAIT_NONE);
+	complete_one(rig, 0);
+	rig_entry(rig->cq[0]);
 }
 
 static void test_wait_set(void **state)
@@ -371,7 +399,7 @@ int main(void)
 		RIG_TEST(test_poll_set),  RIG_TEST(test_getwait), RIG_TEST(test_sread),
 		RIG_TEST(test_woken),	  RIG_TEST(test_lost),	  RIG_TEST(test_signal),
 		RIG_TEST(test_trywait),	  RIG_TEST(test_acks),	  RIG_TEST(test_threshold),
-		RIG_TEST(test_sreadfrom), RIG_TEST(test_others),
+		RIG_TEST(test_sreadfrom), RIG_TEST(test_others),  RIG_TEST(test_no_events),
 	};
 
 	return RIG_RUN("verbs_cq_wait", tests);

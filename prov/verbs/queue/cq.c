@@ -164,6 +164,11 @@ static int cq_create(struct vrb_cq *cq, const struct fi_cq_attr *attr)
 	cq->ibv = ibv_create_cq(domain->ctx, size, cq, cq->channel, vector);
 	if (!cq->ibv) {
 		err = errno;
+		if (cq->channel && err == EOPNOTSUPP)
+			return ofi_refuse(
+				&vrb_prov, FI_LOG_CQ, -FI_ENOSYS,
+				"fi_cq_open: %s has no completion events: use FI_WAIT_NONE or FI_WAIT_YIELD\n",
+				ibv_get_device_name(domain->ctx->device));
 		FI_WARN_SPARSE(&vrb_prov, FI_LOG_CQ,
 			       "fi_cq_open: ibv_create_cq of %d entries on %s: %s%s\n", size,
 			       ibv_get_device_name(domain->ctx->device), strerror(err),
