@@ -174,7 +174,7 @@ int vrb_cq_arm_counted(struct vrb_cq *cq);
 void vrb_cq_count_close(struct vrb_cq *cq);
 /* Counts the operations of the completions wc[0..n). */
 void vrb_cq_count(const struct ibv_wc *wc, int n);
-/* Counts the outstanding operations of queues whose device is gone. */
+/* Counts the outstanding operations of queues that are given up. */
 void vrb_cq_count_lost(struct vrb_cq *cq);
 /*
  * Polls and counts up to a batch of completions, and stores those that the application will read.

@@ -99,7 +99,7 @@ static void count_to(const struct ibv_wc *wc)
 	(void)__atomic_load_n(&wq->head, __ATOMIC_ACQUIRE);
 	if (vrb_wq_special(wq) & VRB_WQ_SHARED)
 		count_shared(vrb_srq(wq)->domain, wc);
-	if (!wq->cntrs || __atomic_load_n(&wq->lost, __ATOMIC_ACQUIRE))
+	if (!wq->cntrs || wq->given_up)
 		return;
 	while (wq->counted != slot)
 		count_slot(wq, true);
@@ -121,7 +121,7 @@ void vrb_cq_count_lost(struct vrb_cq *cq)
 	if (!(__atomic_load_n(&cq->special, __ATOMIC_ACQUIRE) & VRB_CQ_LOST))
 		return;
 	LIST_FOREACH (wq, &cq->wqs, siblings)
-		while (wq->cntrs && __atomic_load_n(&wq->lost, __ATOMIC_ACQUIRE) &&
+		while (wq->cntrs && wq->given_up &&
 		       wq->counted != __atomic_load_n(&wq->head, __ATOMIC_ACQUIRE))
 			count_slot(wq, false);
 }
@@ -215,8 +215,8 @@ int vrb_cq_fetch(struct vrb_cq *cq)
 	uint32_t room = cq->unread ? cq->bunch : cq->store.size - cq->store.count;
 	int i, n;
 
-	vrb_cq_count_lost(cq);
 	n = vrb_cq_take_device(cq, wc, vrb_cq_want(cq, room));
+	vrb_cq_count_lost(cq);
 	if (!n && !cq->kept && !cq->store.count)
 		vrb_cq_reap(cq);
 	vrb_cq_count(wc, n);

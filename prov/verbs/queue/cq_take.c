@@ -20,10 +20,9 @@ void vrb_cq_keep(struct vrb_cq *cq, uint32_t from, uint32_t end)
 	vrb_cq_set_special(cq, VRB_CQ_KEPT, true);
 }
 
-static bool is_lost(const struct ibv_wc *wc)
+static bool is_given_up(const struct ibv_wc *wc)
 {
-	return __atomic_load_n(&((struct vrb_slot *)(uintptr_t)wc->wr_id)->wq->lost,
-			       __ATOMIC_ACQUIRE);
+	return ((struct vrb_slot *)(uintptr_t)wc->wr_id)->wq->given_up;
 }
 
 /*
@@ -41,17 +40,34 @@ static int poll_device(const struct vrb_cq *cq, struct ibv_wc *wc, int want)
 	return n;
 }
 
-/* Polls the device, but drops completions of a queue that the library completes itself. */
+/* Called when the device was seen empty. */
+static void give_up_lost(struct vrb_cq *cq)
+{
+	struct vrb_wq *wq;
+
+	LIST_FOREACH (wq, &cq->wqs, siblings)
+		if (__atomic_load_n(&wq->lost, __ATOMIC_ACQUIRE))
+			wq->given_up = true;
+}
+
+/*
+ * Polls the device, but drops completions of a queue that the library completes itself, which it
+ * does once there are no more.
+ */
 int vrb_cq_take_device(struct vrb_cq *cq, struct ibv_wc *wc, int want)
 {
 	int n, i, taken;
+	bool lost;
 
 	do {
+		lost = __atomic_load_n(&cq->special, __ATOMIC_ACQUIRE) & VRB_CQ_LOST;
 		n = poll_device(cq, wc, want);
-		if (n <= 0 || !(__atomic_load_n(&cq->special, __ATOMIC_ACQUIRE) & VRB_CQ_LOST))
+		if (n <= 0 && lost && want)
+			give_up_lost(cq);
+		if (n <= 0 || !lost)
 			return n;
 		for (i = taken = 0; i < n; i++)
-			if (!is_lost(&wc[i]))
+			if (!is_given_up(&wc[i]))
 				wc[taken++] = wc[i];
 	} while (!taken);
 	return taken;
@@ -62,7 +78,7 @@ static int take_lost(struct vrb_cq *cq)
 	struct vrb_wq *wq;
 
 	LIST_FOREACH (wq, &cq->wqs, siblings) {
-		if (wq->closed || !__atomic_load_n(&wq->lost, __ATOMIC_ACQUIRE) || !vrb_wq_used(wq))
+		if (wq->closed || !wq->given_up || !vrb_wq_used(wq))
 			continue;
 		cq->wc[0] = (struct ibv_wc){
 			.wr_id = (uintptr_t)wq->tail,
@@ -127,8 +143,8 @@ static int take_counted(struct vrb_cq *cq, int want)
 	n = vrb_cq_take_stored(cq, want);
 	if (n)
 		return n;
-	vrb_cq_count_lost(cq);
 	n = take_fresh(cq, want);
+	vrb_cq_count_lost(cq);
 	vrb_cq_count(cq->wc, n);
 	return n;
 }

@@ -100,7 +100,8 @@ struct vrb_wq {
 	struct vrb_slot *tail __attribute__((aligned(VRB_CACHELINE)));
 	struct vrb_slot *counted;      /* next slot to count, if there are counters */
 	struct ofi_cntr *const *cntrs; /* indexed by VRB_COUNT_*, NULL if nothing is counted */
-	bool lost;   /* the device is gone: the library completes what is outstanding; atomic */
+	bool lost;		       /* the device completes nothing more; atomic */
+	bool given_up;		       /* the CQ has seen that, and completes what is outstanding */
 	bool closed; /* the endpoint is gone: remaining completions are dropped; atomic */
 	bool dgram;  /* receives of datagrams, which follow a header; constant */
 	LIST_ENTRY(vrb_wq) siblings; /* in cq->wqs, or in cq->closed until the CQ was seen empty */
@@ -115,8 +116,8 @@ struct vrb_wq {
 struct vrb_wq *vrb_wq_new(struct vrb_ep *ep, uint32_t size);
 void vrb_wq_free(struct vrb_wq *wq);
 /*
- * Called when the device completes nothing more for the queue: its CQ reports the outstanding work
- * requests as flushed.
+ * Called when the device completes nothing more for the queue: once its CQ has been seen empty, it
+ * reports the outstanding work requests as flushed.
  */
 void vrb_wq_lose(struct vrb_wq *wq);
 /* Makes a new queue unordered: each work request has a completion, and nothing is counted. */
