@@ -136,6 +136,9 @@ static void test_send(void **state)
 	assert_int_equal(fi_injectdata(rig->ep, buf, 4, 9, to), 0);
 	expect_sent(rig, IBV_WR_SEND_WITH_IMM, 4);
 	assert_int_equal(fi_sendv(rig->ep, iov, NULL, 2, to, NULL), 0);
+	assert_int_equal(rig_sent(rig)->wr.num_sge, 1); /* some drivers copy only one */
+	assert_memory_equal(rig_sent(rig)->data, buf, 10);
+	assert_memory_equal(rig_sent(rig)->data + 10, buf + 100, 20);
 	expect_sent(rig, IBV_WR_SEND, 30);
 	msg.addr = to;
 	assert_int_equal(fi_sendmsg(rig->ep, &msg, FI_REMOTE_CQ_DATA | FI_FENCE), 0);

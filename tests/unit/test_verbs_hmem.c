@@ -140,7 +140,7 @@ static void test_forbidden(void **state)
 {
 	struct rig *rig = *state;
 	void *desc = hmem_rig_desc();
-	struct iovec iov = { NULL, 8 };
+	struct iovec iov = { NULL, 8 }, parts[2] = { { host, 4 }, { host + 4, 7 } };
 	struct fi_msg msg = { .msg_iov = &iov, .desc = &desc, .iov_count = 1, .context = rig };
 
 	hmem_rig_connect(rig);
@@ -150,6 +150,10 @@ static void test_forbidden(void **state)
 	assert_int_equal(fi_sendmsg(rig->ep, &msg, FI_COMPLETION), 0);
 	check_direct(rig, IBV_WR_SEND, 8);
 	assert_int_equal(fi_inject(rig->ep, host, 11, 0), 0);
+	assert_memory_equal(rig_sent(rig)->data, host, 11);
+	msg = (struct fi_msg){ .msg_iov = parts, .iov_count = 2, .context = rig };
+	assert_int_equal(fi_sendmsg(rig->ep, &msg, FI_COMPLETION), 0);
+	assert_int_equal(rig_sent(rig)->wr.num_sge, 1);
 	assert_memory_equal(rig_sent(rig)->data, host, 11);
 	assert_int_equal(hmem_rig_copies + hmem_rig_asks, 0);
 }

@@ -6,7 +6,7 @@
 #include <rdma/fi_endpoint.h>
 #include "prov/base/hmem.h"
 #include "prov/verbs/discovery/info.h"
-#include "prov/verbs/msg/hmem.h"
+#include "prov/verbs/discovery/inline.h"
 #include "prov/verbs/provider/prov.h"
 
 struct fi_provider vrb_prov = { .name = "verbs" };
@@ -71,7 +71,7 @@ static void test_offered(void **state)
 	assert_true(offered(FI_EP_RDM));
 	assert_int_equal(info->tx_attr->inject_size, 100000);
 	assert_true(offered(FI_EP_MSG));
-	assert_int_equal(info->tx_attr->inject_size, VRB_HMEM_INJECT_MAX);
+	assert_int_equal(info->tx_attr->inject_size, VRB_INLINE_MAX);
 	assert_false(offered(FI_EP_DGRAM));
 	vrb_params.rdm_transport = "ud";
 	assert_false(offered(FI_EP_RDM));

@@ -135,6 +135,12 @@ static void test_vectors(void **state)
 	assert_int_equal(sent->wr.num_sge, 2);
 	assert_int_equal(sent->sge[1].lkey, 0x12345678);
 	check_done(rig, rig, FI_RMA | FI_WRITE);
+	assert_int_equal(fi_writev(rig->ep, iov + 1, desc, 2, 0, ADDR, KEY, rig), 0);
+	assert_int_equal(sent->wr.num_sge, 1); /* some drivers copy only one */
+	assert_memory_equal(sent->data, buf + 200, 30);
+	assert_memory_equal(sent->data + 30, buf, 1);
+	check_remote(sent, IBV_WR_RDMA_WRITE, 31);
+	check_done(rig, rig, FI_RMA | FI_WRITE);
 	assert_int_equal(fi_readv(rig->ep, iov, desc, 4, 0, ADDR, KEY, rig), 0);
 	check_remote(sent, IBV_WR_RDMA_READ, 102);
 	check_done(rig, rig, FI_RMA | FI_READ);
@@ -146,7 +152,7 @@ static void test_vectors(void **state)
 	assert_int_equal(fi_readv(rig->ep, NULL, desc, 1, 0, ADDR, KEY, rig), -FI_EINVAL);
 	iov[0].iov_len = iov[1].iov_len = SIZE_MAX / 2 + 1;
 	assert_int_equal(fi_readv(rig->ep, iov, desc, 2, 0, ADDR, KEY, rig), -FI_EMSGSIZE);
-	assert_int_equal(fake_qp(rig_qp(rig))->sends.total, 3);
+	assert_int_equal(fake_qp(rig_qp(rig))->sends.total, 4);
 }
 
 /* A device may read into fewer buffers than it sends from, and would break the connection. */

@@ -70,6 +70,7 @@ static void test_messages(void **state)
 	sent(rig, 0);
 	fi_cntr_add(when, 1);
 	assert_int_equal(sent(rig, 1)->len, 16);
+	assert_int_equal(sent(rig, 1)->wr.num_sge, 1); /* its data is inline */
 	complete_all(rig);
 	assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &second);
 	close_trigger(rig);

@@ -100,9 +100,12 @@ static inline ssize_t skip_prefix(const struct vrb_dgram *ep, struct ibv_sge *sg
 	return 0;
 }
 
-/* Sends any message. With `silent` no completion is reported, regardless of the flags. */
-OFI_INLINE ssize_t dgram_msg_send_any(struct vrb_dgram *ep, const struct fi_msg *msg,
-				      uint64_t flags, bool silent, bool lock)
+/*
+ * Sends a message of at most `limit` buffers. `data` has room for inline data of several buffers;
+ * it is NULL if the limit is one.
+ */
+OFI_INLINE ssize_t send_up_to(struct vrb_dgram *ep, const struct fi_msg *msg, uint64_t flags,
+			      bool silent, bool lock, size_t limit, uint8_t *data)
 {
 	struct ibv_sge sge[VRB_IOV_MAX];
 	struct ibv_send_wr wr = { .sg_list = sge };
@@ -112,10 +115,9 @@ OFI_INLINE ssize_t dgram_msg_send_any(struct vrb_dgram *ep, const struct fi_msg 
 	size_t len;
 	ssize_t ret;
 
-	if (ofi_unlikely(!msg || ((flags & FI_REMOTE_CQ_DATA) && msg->data > VRB_CQ_DATA_MAX)))
+	if (ofi_unlikely((flags & FI_REMOTE_CQ_DATA) && msg->data > VRB_CQ_DATA_MAX))
 		return -FI_EINVAL;
-	ret = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count,
-			   ep->ep.info->tx_attr->iov_limit, false, &len);
+	ret = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count, limit, false, &len);
 	if (ofi_likely(!ret))
 		ret = skip_prefix(ep, sge, msg->iov_count, &len);
 	if (ofi_likely(!ret))
@@ -133,9 +135,31 @@ OFI_INLINE ssize_t dgram_msg_send_any(struct vrb_dgram *ep, const struct fi_msg 
 	wr.opcode = flags & FI_REMOTE_CQ_DATA ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
 	wr.imm_data = htonl((uint32_t)msg->data);
 	wr.send_flags = (mode.wr_flags & ~IBV_SEND_FENCE) | vrb_inline_flag(&ep->ep, len);
+	if (data)
+		vrb_inline_gather(&wr, data);
 	vrb_wq_enter(ep->ep.sq, lock);
 	return vrb_sq_post(ep->ep.sq, &wr, msg->context, MSG_SEND | mode.silent, len,
 			   flags & FI_MORE, lock);
+}
+
+static OFI_OUTLINE ssize_t send_several(struct vrb_dgram *ep, const struct fi_msg *msg,
+					uint64_t flags, bool silent)
+{
+	uint8_t data[VRB_INLINE_MAX];
+
+	return send_up_to(ep, msg, flags, silent, ep->ep.lock_posts,
+			  ep->ep.info->tx_attr->iov_limit, data);
+}
+
+/* Sends any message. With `silent` no completion is reported, regardless of the flags. */
+OFI_INLINE ssize_t dgram_msg_send_any(struct vrb_dgram *ep, const struct fi_msg *msg,
+				      uint64_t flags, bool silent, bool lock)
+{
+	if (ofi_unlikely(!msg))
+		return -FI_EINVAL;
+	if (ofi_unlikely(msg->iov_count > 1))
+		return send_several(ep, msg, flags, silent);
+	return send_up_to(ep, msg, flags, silent, lock, 1, NULL);
 }
 
 static ssize_t dgram_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* FI_HMEM, which is examined and offered only on request. */
 #include "info.h"
+#include "inline.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <rdma/fi_endpoint.h>
 #include "prov/base/hmem.h"
-#include "prov/verbs/msg/hmem.h"
 #include "prov/verbs/provider/prov.h"
 
 static bool asks_hmem(const struct fi_info *hints)
@@ -41,8 +41,8 @@ void vrb_info_offer_hmem(struct fi_info *info, const struct fi_info *hints)
 	info->tx_attr->caps |= FI_HMEM;
 	info->rx_attr->caps |= FI_HMEM;
 	info->domain_attr->mr_mode |= FI_MR_HMEM;
-	if (info->ep_attr->type == FI_EP_MSG && info->tx_attr->inject_size > VRB_HMEM_INJECT_MAX)
-		info->tx_attr->inject_size = VRB_HMEM_INJECT_MAX;
+	if (info->ep_attr->type == FI_EP_MSG && info->tx_attr->inject_size > VRB_INLINE_MAX)
+		info->tx_attr->inject_size = VRB_INLINE_MAX;
 }
 
 void vrb_info_explain_hmem(const struct fi_info *info, const struct fi_info *hints,

@@ -9,8 +9,6 @@
 #include "inline.h"
 #include "src/ds/fork.h"
 
-enum { INLINE_CEILING = 4096 };
-
 struct limit {
 	SLIST_ENTRY(limit) next;
 	char name[IBV_SYSFS_NAME_MAX];
@@ -63,7 +61,7 @@ static int try_qp(const struct probe *probe, uint32_t want, uint32_t *got)
  */
 static int inline_search(struct probe *probe, uint32_t *max)
 {
-	uint32_t low, high = INLINE_CEILING + 1, middle, got;
+	uint32_t low, high = VRB_INLINE_MAX + 1, middle, got;
 	int err;
 
 	if (*max && !try_qp(probe, *max, max))
@@ -83,7 +81,7 @@ static int inline_search(struct probe *probe, uint32_t *max)
 		if (err == ENOMEM || err == EMFILE || err == EAGAIN)
 			probe->keep = false;
 	}
-	*max = low;
+	*max = low < VRB_INLINE_MAX ? low : VRB_INLINE_MAX;
 	return 0;
 }
 

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
+#define VRB_INLINE_MAX 4096 /* what the library uses of it at most */
+
 /*
  * Finds the maximum for queue pairs of this type and caches it for the process. On entry, *max is a
  * guess, which becomes the result if the device accepts it, or 0. Returns 0, or the errno of the

@@ -269,14 +269,14 @@ bool vrb_is_ep(const struct fid *fid)
 
 static int check_lengths(const struct fi_info *info)
 {
-	size_t inject = info->caps & FI_HMEM ? VRB_HMEM_INJECT_MAX : UINT32_MAX;
-
-	if (info->tx_attr->inject_size <= inject && info->ep_attr->max_msg_size <= UINT32_MAX)
+	if (info->tx_attr->inject_size <= VRB_INLINE_MAX &&
+	    info->ep_attr->max_msg_size <= UINT32_MAX)
 		return 0;
 	return ofi_refuse(
 		&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
-		"fi_endpoint: inject_size %zu, max_msg_size %zu; they are limited to %zu and %u\n",
-		info->tx_attr->inject_size, info->ep_attr->max_msg_size, inject, UINT32_MAX);
+		"fi_endpoint: inject_size %zu, max_msg_size %zu; they are limited to %d and %u\n",
+		info->tx_attr->inject_size, info->ep_attr->max_msg_size, VRB_INLINE_MAX,
+		UINT32_MAX);
 }
 
 static bool rx_fits(const struct vrb_domain *domain, const struct fi_info *info)

@@ -76,7 +76,7 @@ static ssize_t hmem_stage(const struct vrb_ep *ep, const struct fi_msg *msg, uin
 static ssize_t hmem_post(struct vrb_ep *ep, const struct fi_msg *msg, uint64_t flags,
 			 struct ibv_send_wr *wr, size_t len, uint64_t slot_flags)
 {
-	uint8_t data[VRB_HMEM_INJECT_MAX];
+	uint8_t data[VRB_INLINE_MAX];
 	ssize_t ret = 0;
 
 	if (slot_flags & VRB_SILENT)
@@ -87,6 +87,7 @@ static ssize_t hmem_post(struct vrb_ep *ep, const struct fi_msg *msg, uint64_t f
 		wr->send_flags &= ~(unsigned int)IBV_SEND_INLINE;
 	if (ret)
 		return ret;
+	vrb_inline_gather(wr, data);
 	vrb_wq_enter(ep->sq, ep->lock_posts);
 	return vrb_sq_post(ep->sq, wr, msg->context, slot_flags, len, flags & FI_MORE,
 			   ep->lock_posts);

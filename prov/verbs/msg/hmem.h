@@ -13,8 +13,6 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>
 
-#define VRB_HMEM_INJECT_MAX 4096 /* largest injected message of these endpoints */
-
 struct ofi_hmem;
 struct vrb_ep;
 

@@ -162,12 +162,14 @@ static OFI_OUTLINE ssize_t send_iov(struct vrb_ep *ep, const struct fi_msg *msg,
 {
 	struct ibv_sge sge[VRB_IOV_MAX];
 	struct ibv_send_wr wr = { .sg_list = sge };
+	uint8_t data[VRB_INLINE_MAX];
 	struct vrb_tx_mode mode;
 	size_t len;
 	ssize_t ret = send_build(ep, msg, flags, &wr, &len, &mode);
 
 	if (ofi_unlikely(ret))
 		return ret == -FI_EBADFLAGS ? vrb_trigger_msg(ep, FI_OP_SEND, msg, flags) : ret;
+	vrb_inline_gather(&wr, data);
 	vrb_wq_enter(ep->sq, ep->lock_posts);
 	return vrb_sq_post(ep->sq, &wr, msg->context, MSG_SEND | mode.silent, len, flags & FI_MORE,
 			   ep->lock_posts);

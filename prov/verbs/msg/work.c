@@ -304,10 +304,12 @@ static int work_fire(struct ofi_work *work)
 {
 	struct vrb_ep *ep = work->on.ep;
 	struct vrb_wq *wq = work->call.type == FI_OP_RECV ? ep->rq : ep->sq;
+	uint8_t data[VRB_INLINE_MAX];
 	struct request req;
 	int ret = -FI_EAGAIN;
 
 	work_build(work, &req);
+	vrb_inline_gather(&req.wr, data);
 	ofi_lock(&wq->lock);
 	if (wq == ep->sq)
 		vrb_batch_ring(ep, 0);

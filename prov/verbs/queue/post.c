@@ -47,22 +47,7 @@ void vrb_batch_free(struct vrb_batch *batch)
 	free(batch);
 }
 
-static void copy_inline(struct ibv_send_wr *to, const struct ibv_send_wr *from, uint8_t *data)
-{
-	uint32_t len = 0;
-	int i;
-
-	for (i = 0; i < from->num_sge; i++) {
-		memcpy(data + len, (void *)(uintptr_t)from->sg_list[i].addr,
-		       from->sg_list[i].length);
-		len += from->sg_list[i].length;
-	}
-	to->num_sge = len ? 1 : 0;
-	to->sg_list[0].addr = (uintptr_t)data;
-	to->sg_list[0].length = len;
-}
-
-/* Copies a work request into position n. Usually it has one segment. */
+/* Copies a work request into position n. Usually it has one segment, with inline data always. */
 OFI_INLINE void copy(struct vrb_batch *batch, uint32_t n, const struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *held = &batch->wr[n];
@@ -75,9 +60,7 @@ OFI_INLINE void copy(struct vrb_batch *batch, uint32_t n, const struct ibv_send_
 	held->imm_data = wr->imm_data;
 	held->wr = wr->wr;
 	if (ofi_unlikely(wr->num_sge != 1)) {
-		if (wr->send_flags & IBV_SEND_INLINE)
-			copy_inline(held, wr, batch->data + n * batch->inline_size);
-		else if (wr->num_sge)
+		if (wr->num_sge)
 			memcpy(held->sg_list, wr->sg_list, wr->num_sge * sizeof(*wr->sg_list));
 		return;
 	}

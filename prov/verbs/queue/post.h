@@ -7,8 +7,10 @@
 #define VRB_POST_H
 
 #include <arpa/inet.h>
+#include <string.h>
 #include <rdma/fi_errno.h>
 #include "prov/base/desc.h"
+#include "prov/verbs/discovery/inline.h"
 #include "prov/verbs/msg/ep.h"
 #include "prov/verbs/provider/stats.h"
 
@@ -177,6 +179,26 @@ OFI_INLINE struct ibv_send_wr *vrb_sq_wr(struct vrb_wq *sq, const void *buf, siz
 OFI_INLINE unsigned int vrb_inline_flag(const struct vrb_ep *ep, size_t len)
 {
 	return len <= ep->inject_size ? IBV_SEND_INLINE : 0;
+}
+
+/*
+ * Gathers inline data of several segments in `data`, because some drivers copy only the first
+ * segment.
+ */
+static inline void vrb_inline_gather(struct ibv_send_wr *wr, uint8_t *data)
+{
+	struct ibv_sge *sge = wr->sg_list;
+	uint32_t len = 0;
+	int i;
+
+	if (wr->num_sge < 2 || !(wr->send_flags & IBV_SEND_INLINE))
+		return;
+	for (i = 0; i < wr->num_sge; i++) {
+		memcpy(data + len, (void *)(uintptr_t)sge[i].addr, sge[i].length);
+		len += sge[i].length;
+	}
+	*sge = (struct ibv_sge){ .addr = (uintptr_t)data, .length = len };
+	wr->num_sge = 1;
 }
 
 /* Datagrams are sent in order and wait for nothing, so they need no fence. */
