@@ -411,9 +411,10 @@ static int cntr_settle(const struct ofi_cntr *cntr)
 static int cntr_close(struct fid *fid)
 {
 	struct ofi_cntr *cntr = ofi_cntr((struct fid_cntr *)fid);
+	struct ofi_ref *parent = cntr->parent;
 	int ret;
 
-	if (ofi_ref_inherited(cntr->parent))
+	if (ofi_ref_inherited(parent))
 		return 0;
 	ret = cntr_settle(cntr);
 	if (ret)
@@ -422,8 +423,8 @@ static int cntr_close(struct fid *fid)
 			"fi_close: counter %p is still bound, or deferred work uses it; close its endpoints or cancel the work first\n",
 			(void *)cntr);
 	drop_watches(cntr);
-	ofi_ref_put(cntr->parent);
 	cntr_free(cntr);
+	ofi_ref_put(parent);
 	return 0;
 }
 

@@ -479,6 +479,7 @@ static void eq_free(struct ofi_eq *eq)
 static int eq_close(struct fid *fid)
 {
 	struct ofi_eq *eq = ofi_eq((struct fid_eq *)fid);
+	struct ofi_ref *parent = eq->parent;
 	int ret = ofi_ref_busy(&eq->ref);
 
 	if (ofi_ref_inherited(&eq->ref))
@@ -489,8 +490,8 @@ static int eq_close(struct fid *fid)
 			"fi_close: event queue %p is still bound; close its endpoints first\n",
 			(void *)eq);
 	ofi_eq_forget(eq, NULL);
-	ofi_ref_put(eq->parent);
 	eq_free(eq);
+	ofi_ref_put(parent);
 	return 0;
 }
 

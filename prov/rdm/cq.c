@@ -151,17 +151,18 @@ static void cq_free(struct ofi_rdm_cq *cq)
 static int cq_close(struct fid *fid)
 {
 	struct ofi_rdm_cq *cq = (struct ofi_rdm_cq *)fid;
+	struct ofi_domain *domain = cq->domain;
 	int ret = ofi_ref_busy(&cq->slow.ref);
 
-	if (ofi_ref_inherited(&cq->domain->ref))
+	if (ofi_ref_inherited(&domain->ref))
 		return 0;
 	if (ret)
 		return ofi_refuse(
-			cq->domain->prov, FI_LOG_CQ, ret,
+			domain->prov, FI_LOG_CQ, ret,
 			"fi_close: completion queue %p is still bound; close its endpoints first\n",
 			(void *)cq);
-	ofi_ref_put(&cq->domain->ref);
 	cq_free(cq);
+	ofi_ref_put(&domain->ref);
 	return 0;
 }
 

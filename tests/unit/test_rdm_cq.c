@@ -5,7 +5,9 @@
 #include "unit.h"
 #include <malloc.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <rdma/fi_errno.h>
+#include "prov/base/waitset.h"
 #include "prov/rdm/domain_progress.h"
 #include "prov/rdm/complete.h"
 #include "prov/rdm/cq.h"
@@ -158,6 +160,35 @@ static void an_unknown_source_is_counted_as_an_error(void **state)
 	assert_false(item.flags & OFI_RDM_CQ_FROM);
 }
 
+static int children; /* of the domain when a queue left its wait set */
+
+int __real_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
+int __wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
+
+int __wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	if (op == EPOLL_CTL_DEL)
+		children = domain.ref.children;
+	return __real_epoll_ctl(epfd, op, fd, event);
+}
+
+/* Until then, the set may ask the queue for events, for which it needs its domain. */
+static void the_domain_is_held_until_the_queue_has_left_its_wait_set(void **state)
+{
+	struct fi_wait_attr set_attr = { .wait_obj = FI_WAIT_FD };
+	struct fi_cq_attr in_set = { .wait_obj = FI_WAIT_SET };
+	struct ofi_ref parent = { 0 };
+	struct fid_cq *member;
+
+	(void)state;
+	assert_int_equal(ofi_waitset_open(NULL, &parent, &set_attr, &in_set.wait_set), 0);
+	domain.fabric = &parent;
+	assert_int_equal(ofi_rdm_cq_open(&domain, &in_set, 0, &ops, &ops, &member, NULL), 0);
+	assert_int_equal(fi_close(&member->fid), 0);
+	assert_int_equal(children, 2);
+	assert_int_equal(fi_close(&in_set.wait_set->fid), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -167,6 +198,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(others_have_no_address, begin, end),
 		cmocka_unit_test_setup_teardown(an_unknown_source_is_counted_as_an_error, begin,
 						end),
+		cmocka_unit_test_setup_teardown(
+			the_domain_is_held_until_the_queue_has_left_its_wait_set, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("rdm_cq", tests, NULL, NULL);

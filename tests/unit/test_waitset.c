@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
@@ -15,6 +16,17 @@ enum { SHORT = 30, LONG = 60000 }; /* ms */
 
 static struct fi_provider prov = { .name = "test" };
 static struct ofi_ref fabric, domain;
+static int children; /* of fabric and domain when a member left */
+
+int __real_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
+int __wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
+
+int __wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	if (op == EPOLL_CTL_DEL)
+		children = fabric.children + domain.children;
+	return __real_epoll_ctl(epfd, op, fd, event);
+}
 
 static struct fid_wait *open_set(enum fi_wait_obj obj)
 {
@@ -250,12 +262,31 @@ static void test_getwait(void **state)
 	close_fid(&set->fid);
 }
 
+/* Until a member has left, the set may ask it for events, for which it may need its parent. */
+static void test_parent_of_members(void **state)
+{
+	struct fid_wait *set = open_set(FI_WAIT_FD);
+	struct fid_cntr *cntr = open_cntr(set);
+	struct fid_eq *eq = open_eq(set);
+
+	(void)state;
+	close_fid(&cntr->fid);
+	assert_int_equal(children, 3);
+	close_fid(&eq->fid);
+	assert_int_equal(children, 2);
+	close_fid(&set->fid);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_attr),	     cmocka_unit_test(test_members),
-		cmocka_unit_test(test_member_calls), cmocka_unit_test(test_wait),
-		cmocka_unit_test(test_woken),	     cmocka_unit_test(test_getwait),
+		cmocka_unit_test(test_attr),
+		cmocka_unit_test(test_members),
+		cmocka_unit_test(test_member_calls),
+		cmocka_unit_test(test_wait),
+		cmocka_unit_test(test_woken),
+		cmocka_unit_test(test_getwait),
+		cmocka_unit_test(test_parent_of_members),
 	};
 
 	return cmocka_run_group_tests_name("waitset", tests, NULL, NULL);
