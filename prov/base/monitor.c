@@ -268,6 +268,15 @@ static bool hub_changing(const struct ofi_monitor_hub *hub)
 	return ioctl(hub->fd, UFFDIO_COPY, &nothing) < 0 && errno == EAGAIN;
 }
 
+/* A child that is forked meanwhile must not close a descriptor that already has another owner. */
+static void close_fd(int *fd)
+{
+	int old = *fd;
+
+	*fd = -1;
+	close(old);
+}
+
 /*
  * The thread closes the descriptor itself, because freeing its own stack may unmap memory that is
  * still watched.
@@ -284,7 +293,7 @@ static void *read_until_stopped(void *arg)
 	do
 		read_events(hub);
 	while (hub_changing(hub));
-	close(hub->fd);
+	close_fd(&hub->fd);
 	return NULL;
 }
 
@@ -326,8 +335,7 @@ static void stop_reader(struct ofi_monitor_hub *hub)
 
 	(void)!write(hub->stopfd, &one, sizeof(one));
 	pthread_join(hub->reader, NULL);
-	close(hub->stopfd);
-	hub->fd = hub->stopfd = -1;
+	close_fd(&hub->stopfd);
 }
 
 /* The janitor stops first, because it may wait for an event. */
@@ -348,9 +356,8 @@ static int start_threads(struct ofi_monitor_hub *hub)
 	hub->stop = false;
 	err = ofi_thread_start(&hub->reader, read_until_stopped, hub);
 	if (err) {
-		close(hub->fd);
-		close(hub->stopfd);
-		hub->fd = hub->stopfd = -1;
+		close_fd(&hub->fd);
+		close_fd(&hub->stopfd);
 	} else {
 		err = ofi_thread_start(&hub->janitor, tidy_until_stopped, hub);
 		if (err)

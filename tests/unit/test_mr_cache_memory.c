@@ -5,6 +5,7 @@
  */
 #include "unit.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -505,6 +506,48 @@ static void test_child_closes(void **state)
 	munmap(at, 8 * PAGE);
 }
 
+static bool forks;     /* at each close, after which the number is somebody else's */
+static int ends, kept; /* the descriptors closed, and those that the child left alone */
+
+int __real_close(int fd);
+int __wrap_close(int fd);
+
+int __wrap_close(int fd)
+{
+	int other = -1, status, ret;
+	pid_t pid;
+
+	if (forks)
+		other = open("/dev/null", O_RDONLY);
+	ret = __real_close(fd);
+	if (other < 0)
+		return ret;
+	ends++;
+	dup2(other, fd);
+	forks = false;
+	pid = fork();
+	if (!pid)
+		_exit(fcntl(fd, F_GETFD) < 0);
+	forks = true;
+	kept += waitpid(pid, &status, 0) == pid && !status;
+	__real_close(fd);
+	__real_close(other);
+	return ret;
+}
+
+static void test_forks_while_it_closes(void **state)
+{
+	struct ofi_mr_cache cache;
+
+	(void)state;
+	open_cache(&cache, 8);
+	forks = true;
+	close_cache(&cache);
+	forks = false;
+	assert_int_equal(ends, 2);
+	assert_int_equal(kept, ends);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -516,7 +559,7 @@ int main(void)
 		cmocka_unit_test(test_freed_at_once),  cmocka_unit_test(test_driver_frees),
 		cmocka_unit_test(test_files),	       cmocka_unit_test(test_pieces),
 		cmocka_unit_test(test_huge_pages),     cmocka_unit_test(test_free_after_close),
-		cmocka_unit_test(test_child_closes),
+		cmocka_unit_test(test_child_closes),   cmocka_unit_test(test_forks_while_it_closes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
