@@ -324,8 +324,16 @@ static int cntr_reached(const struct ofi_cntr *cntr, uint64_t threshold, uint64_
 	return errors_of(cntr) != errors ? -FI_EAVAIL : -FI_EAGAIN;
 }
 
-static void cntr_sleep(struct ofi_cntr *cntr, int ms)
+static int cntr_yield(void *object, int ms)
 {
+	(void)object;
+	(void)ms;
+	return sched_yield();
+}
+
+static int cntr_sleep(void *object, int ms)
+{
+	struct ofi_cntr *cntr = object;
 	struct pollfd pfd[] = { { .fd = cntr->sources_fd, .events = POLLIN },
 				{ .fd = cntr->own.fd, .events = POLLIN } };
 
@@ -333,6 +341,7 @@ static void cntr_sleep(struct ofi_cntr *cntr, int ms)
 		poll(pfd, 2, ms);
 	else if (ofi_wait_sleep(&cntr->own, ms) == -FI_EINVAL)
 		sched_yield(); /* FI_WAIT_NONE has no wait object to sleep on */
+	return 0;
 }
 
 /* Sleeps, or yields if sleeping could miss an event. May wake up spuriously. */
@@ -342,16 +351,17 @@ static void cntr_nap(struct ofi_cntr *cntr, struct ofi_sleeper *sleeper, uint64_
 	bool deaf;
 	int ret;
 
-	ofi_sleeper_look(sleeper, &cntr->own);
+	ofi_sleeper_look(sleeper);
 	ofi_lock(&cntr->lock);
 	ret = cntr_arm(cntr, &cntr->own, OFI_CNTR_WAITED);
 	deaf = is_deaf(cntr);
 	ofi_unlock(&cntr->lock);
 	if (deaf)
-		sched_yield();
+		ofi_sleeper_sleep(sleeper, cntr_yield, cntr, 0);
 	else if (!ret && !ofi_triggers_due(cntr->triggers) &&
 		 cntr_reached(cntr, threshold, errors) == -FI_EAGAIN)
-		cntr_sleep(cntr, left < 0 || left > NAP_MS ? NAP_MS : left);
+		ofi_sleeper_sleep(sleeper, cntr_sleep, cntr,
+				  left < 0 || left > NAP_MS ? NAP_MS : left);
 }
 
 static int wait_for(struct ofi_cntr *cntr, struct ofi_sleeper *sleeper, uint64_t threshold,
@@ -380,7 +390,7 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 
 	ofi_sleeper_begin(&sleeper, &cntr->own);
 	ret = wait_for(cntr, &sleeper, threshold, timeout);
-	ofi_sleeper_leave(&sleeper, &cntr->own);
+	ofi_sleeper_leave(&sleeper);
 	return ret;
 }
 

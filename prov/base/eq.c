@@ -312,8 +312,10 @@ static void eq_came(struct ofi_eq *eq)
 }
 
 /* Sleeps. The caller reads again afterward, which serves a source that is ready. */
-static int eq_sleep(struct ofi_eq *eq, int timeout)
+static int eq_sleep(void *object, int timeout)
 {
+	struct ofi_eq *eq = object;
+
 	if (eq->source && ofi_loop_claimed(eq->loop, eq->source))
 		return ofi_loop_wait(eq->source, eq->wait.fd, timeout);
 	return ofi_wait_sleep(&eq->wait, timeout);
@@ -323,6 +325,7 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
 			uint64_t flags)
 {
 	struct ofi_eq *eq = ofi_eq(fid);
+	struct ofi_sleeper sleeper;
 	uint64_t start = ofi_now_ms();
 	ssize_t ret;
 
@@ -330,18 +333,20 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
 		return ofi_refuse(
 			eq->prov, FI_LOG_EQ, -FI_EINVAL,
 			"fi_eq_sread: the event queue was opened with FI_WAIT_NONE or FI_WAIT_SET; open it with FI_WAIT_UNSPEC or FI_WAIT_FD to wait\n");
+	ofi_sleeper_begin(&sleeper, &eq->wait);
 	for (;;) {
 		ret = eq_read(fid, event, buf, len, flags);
 		if (ret != -FI_EAGAIN)
 			break;
 		/* According to fi_eq(3), a timeout and a signal both return -FI_EAGAIN. */
-		if (eq_sleep(eq, ofi_wait_left(start, timeout))) {
+		if (ofi_sleeper_sleep(&sleeper, eq_sleep, eq, ofi_wait_left(start, timeout))) {
 			ret = eq_read(fid, event, buf, len, flags);
 			break;
 		}
 	}
 	if (ret > 0 && eq->source && eq->wait.fd >= 0)
 		eq_came(eq);
+	ofi_sleeper_leave(&sleeper);
 	return ret;
 }
 

@@ -191,8 +191,17 @@ void ofi_wait_end(struct ofi_wait *wait)
 	ofi_wait_signal(wait);
 }
 
-bool ofi_sleeper_ended(const struct ofi_sleeper *sleeper, struct ofi_wait *wait)
+void ofi_sleeper_begin(struct ofi_sleeper *sleeper, struct ofi_wait *wait)
 {
+	sleeper->wait = wait;
+	sleeper->ended = __atomic_load_n(&wait->ended, __ATOMIC_RELAXED);
+	sleeper->joined = false;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &sleeper->cancel);
+}
+
+bool ofi_sleeper_ended(const struct ofi_sleeper *sleeper)
+{
+	struct ofi_wait *wait = sleeper->wait;
 	uint32_t ends = __atomic_load_n(&wait->ends, __ATOMIC_ACQUIRE);
 
 	if (ends == sleeper->ended)
@@ -201,8 +210,10 @@ bool ofi_sleeper_ended(const struct ofi_sleeper *sleeper, struct ofi_wait *wait)
 	return true;
 }
 
-void ofi_sleeper_look(struct ofi_sleeper *sleeper, struct ofi_wait *wait)
+void ofi_sleeper_look(struct ofi_sleeper *sleeper)
 {
+	struct ofi_wait *wait = sleeper->wait;
+
 	ofi_lock(&wait->lock);
 	if (!sleeper->joined)
 		wait->sleepers++;
@@ -213,8 +224,11 @@ void ofi_sleeper_look(struct ofi_sleeper *sleeper, struct ofi_wait *wait)
 	ofi_unlock(&wait->lock);
 }
 
-void ofi_sleeper_leave(struct ofi_sleeper *sleeper, struct ofi_wait *wait)
+static void sleeper_forget(void *arg)
 {
+	struct ofi_sleeper *sleeper = arg;
+	struct ofi_wait *wait = sleeper->wait;
+
 	if (!sleeper->joined)
 		return;
 	ofi_lock(&wait->lock);
@@ -223,6 +237,28 @@ void ofi_sleeper_leave(struct ofi_sleeper *sleeper, struct ofi_wait *wait)
 		wait->late--;
 	ofi_unlock(&wait->lock);
 	sleeper->joined = false;
+}
+
+void ofi_sleeper_leave(struct ofi_sleeper *sleeper)
+{
+	sleeper_forget(sleeper);
+	pthread_setcancelstate(sleeper->cancel, NULL);
+}
+
+/* The thread can be canceled at any instruction: not every sleep is a cancellation point. */
+int ofi_sleeper_sleep(struct ofi_sleeper *sleeper, int (*sleep)(void *object, int timeout),
+		      void *object, int timeout)
+{
+	int type, ret;
+
+	pthread_cleanup_push(sleeper_forget, sleeper);
+	pthread_setcancelstate(sleeper->cancel, NULL);
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+	ret = sleep(object, timeout);
+	pthread_setcanceltype(type, NULL);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	pthread_cleanup_pop(0);
+	return ret;
 }
 
 static int sleep_fd(struct ofi_wait *wait, int timeout)

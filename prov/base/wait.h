@@ -40,8 +40,10 @@ struct ofi_wait {
  * until every call that was waiting has checked.
  */
 struct ofi_sleeper {
+	struct ofi_wait *wait;
 	uint32_t ended, seen;
 	bool joined;
+	int cancel; /* the thread's cancelability outside the call */
 };
 
 /* Returns -FI_ENOSYS for an unsupported kind. */
@@ -62,19 +64,17 @@ bool ofi_wait_clear(struct ofi_wait *wait);
 /* Ends all waiting calls, or the next one if there are none. */
 void ofi_wait_end(struct ofi_wait *wait);
 
-/* Begins a waiting call. */
-static inline void ofi_sleeper_begin(struct ofi_sleeper *sleeper, const struct ofi_wait *wait)
-{
-	sleeper->ended = __atomic_load_n(&wait->ended, __ATOMIC_RELAXED);
-	sleeper->joined = false;
-}
-
+/* Begins a waiting call. Until it ends, its thread can be canceled only where it sleeps. */
+void ofi_sleeper_begin(struct ofi_sleeper *sleeper, struct ofi_wait *wait);
 /* Called before each check for the event, and so before each sleep. */
-void ofi_sleeper_look(struct ofi_sleeper *sleeper, struct ofi_wait *wait);
+void ofi_sleeper_look(struct ofi_sleeper *sleeper);
 /* Returns true if an ofi_wait_end() applies to this call. */
-bool ofi_sleeper_ended(const struct ofi_sleeper *sleeper, struct ofi_wait *wait);
+bool ofi_sleeper_ended(const struct ofi_sleeper *sleeper);
+/* Calls and returns sleep(object, timeout), which must hold and take nothing. */
+int ofi_sleeper_sleep(struct ofi_sleeper *sleeper, int (*sleep)(void *object, int timeout),
+		      void *object, int timeout);
 /* Ends the call. */
-void ofi_sleeper_leave(struct ofi_sleeper *sleeper, struct ofi_wait *wait);
+void ofi_sleeper_leave(struct ofi_sleeper *sleeper);
 
 /*
  * Sleeps until a signal or the timeout (in ms, negative for no limit). Returns 0, -FI_ETIMEDOUT,

@@ -59,8 +59,9 @@ int ofi_waitset_trywait(struct ofi_waitset *set)
 }
 
 /* Returns 0 when the wait is over, -FI_EAGAIN to check again, or another error. */
-static int waitset_sleep(struct ofi_waitset *set, int left)
+static int waitset_sleep(void *object, int left)
 {
+	struct ofi_waitset *set = object;
 	int ret = left ? ofi_wait_sleep(&set->wait, left) : -FI_ETIMEDOUT;
 
 	return !ret && set->wait.obj == FI_WAIT_YIELD ? -FI_EAGAIN : ret;
@@ -69,16 +70,21 @@ static int waitset_sleep(struct ofi_waitset *set, int left)
 static int waitset_wait(struct fid_wait *fid, int timeout)
 {
 	struct ofi_waitset *set = (struct ofi_waitset *)fid;
+	struct ofi_sleeper sleeper;
 	uint64_t start = ofi_now_ms();
+	bool ready;
 	int ret;
 
+	ofi_sleeper_begin(&sleeper, &set->wait);
 	do {
 		ret = ofi_waitset_trywait(set);
-		if (ret)
-			return ret == -FI_EAGAIN ? 0 : ret;
-		ret = waitset_sleep(set, ofi_wait_left(start, timeout));
-	} while (ret == -FI_EAGAIN);
-	return ret;
+		ready = ret == -FI_EAGAIN;
+		if (!ret)
+			ret = ofi_sleeper_sleep(&sleeper, waitset_sleep, set,
+						ofi_wait_left(start, timeout));
+	} while (ret == -FI_EAGAIN && !ready);
+	ofi_sleeper_leave(&sleeper);
+	return ready ? 0 : ret;
 }
 
 static void waitset_free(struct ofi_waitset *set)

@@ -513,9 +513,31 @@ static void test_close_finishing(void **state)
 	pthread_join(thread, NULL);
 }
 
+static void *wait_canceled(void *arg)
+{
+	pthread_cancel(pthread_self());
+	fi_cntr_wait(arg, 1, -1);
+	return NULL;
+}
+
+static void test_canceled(void **state)
+{
+	struct fid_cntr *cntr = open_cntr(FI_WAIT_FD);
+	pthread_t thread;
+	void *ret;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, wait_canceled, cntr), 0);
+	assert_int_equal(pthread_join(thread, &ret), 0);
+	assert_ptr_equal(ret, PTHREAD_CANCELED);
+	assert_int_equal(ofi_cntr(cntr)->own.sleepers, 0);
+	close_cntr(cntr);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_canceled),
 		cmocka_unit_test(test_attr),
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_close_busy),

@@ -127,6 +127,34 @@ static void sleeps(void **state)
 	close(fd);
 }
 
+static void *read_canceled(void *arg)
+{
+	struct fi_cq_entry entry;
+
+	pthread_cancel(pthread_self());
+	fi_cq_sread(arg, &entry, 1, NULL, -1);
+	return NULL;
+}
+
+/* Later signals can be taken back, although that thread does not look for what they are for. */
+static void forgets_a_canceled_thread(void **state)
+{
+	struct fi_cq_entry entry;
+	pthread_t thread;
+	void *ret;
+
+	(void)state;
+	open_cq(FI_WAIT_FD);
+	tries = 2;
+	assert_int_equal(pthread_create(&thread, NULL, read_canceled, &cq.fid), 0);
+	assert_int_equal(pthread_join(thread, &ret), 0);
+	assert_ptr_equal(ret, PTHREAD_CANCELED);
+	assert_int_equal(fi_cq_signal(&cq.fid), 0);
+	assert_int_equal(fi_cq_sread(&cq.fid, &entry, 1, NULL, -1), -FI_EAGAIN);
+	assert_true(ofi_wait_clear(&slow.wait));
+	ofi_cq_fini(&cq);
+}
+
 static void yields(void **state)
 {
 	struct fi_cq_entry entry;
@@ -400,6 +428,7 @@ int main(void)
 		cmocka_unit_test(nobody_waits),
 		cmocka_unit_test(sleeps),
 		cmocka_unit_test(yields),
+		cmocka_unit_test(forgets_a_canceled_thread),
 		cmocka_unit_test(reads_errors),
 		cmocka_unit_test(whose),
 		cmocka_unit_test(test_peer),

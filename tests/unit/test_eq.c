@@ -543,9 +543,38 @@ static void an_idle_reader_leaves_the_source(void **state)
 	feed_close(&feed, &loop);
 }
 
+static void *read_canceled(void *arg)
+{
+	uint32_t event;
+	char buf[64];
+
+	pthread_cancel(pthread_self());
+	fi_eq_sread(arg, &event, buf, sizeof(buf), -1, 0);
+	return NULL;
+}
+
+/* The thread takes back the signal of the last event, for which it holds a lock. */
+static void a_canceled_thread_holds_nothing(void **state)
+{
+	struct fid_eq *eq = open_plain();
+	pthread_t thread;
+	uint32_t event;
+	char buf[64];
+
+	(void)state;
+	post(eq, FI_NOTIFY, NULL, "");
+	assert_int_equal(pthread_create(&thread, NULL, read_canceled, eq), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	alarm(10);
+	assert_int_equal(fi_eq_read(eq, &event, buf, sizeof(buf), 0), -FI_EAGAIN);
+	alarm(0);
+	close_eq(eq);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_canceled_thread_holds_nothing),
 		cmocka_unit_test(bad_attributes),
 		cmocka_unit_test(a_child_closes_its_own),
 		cmocka_unit_test(keeps_order),

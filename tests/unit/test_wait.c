@@ -157,25 +157,25 @@ static void a_signal_is_for_all_sleepers(void **state)
 	assert_int_equal(ofi_wait_init(&wait, FI_WAIT_FD), 0);
 	ofi_sleeper_begin(&a, &wait);
 	ofi_sleeper_begin(&b, &wait);
-	ofi_sleeper_look(&a, &wait);
-	ofi_sleeper_look(&b, &wait);
+	ofi_sleeper_look(&a);
+	ofi_sleeper_look(&b);
 	ofi_wait_signal(&wait);
 	ofi_wait_signal(&wait);
-	ofi_sleeper_look(&a, &wait);
+	ofi_sleeper_look(&a);
 	assert_false(ofi_wait_clear(&wait));
 	ofi_sleeper_begin(&late, &wait);
-	ofi_sleeper_look(&late, &wait);
+	ofi_sleeper_look(&late);
 	assert_false(ofi_wait_clear(&wait));
 	assert_int_equal(readable(wait.fd), 1);
-	ofi_sleeper_look(&b, &wait);
+	ofi_sleeper_look(&b);
 	assert_true(ofi_wait_clear(&wait));
 	assert_int_equal(readable(wait.fd), 0);
 	ofi_wait_signal(&wait);
-	ofi_sleeper_leave(&a, &wait);
-	ofi_sleeper_leave(&b, &wait);
+	ofi_sleeper_leave(&a);
+	ofi_sleeper_leave(&b);
 	assert_false(ofi_wait_clear(&wait));
-	ofi_sleeper_leave(&late, &wait);
-	ofi_sleeper_leave(&late, &wait);
+	ofi_sleeper_leave(&late);
+	ofi_sleeper_leave(&late);
 	assert_true(ofi_wait_clear(&wait));
 	ofi_wait_fini(&wait);
 }
@@ -190,16 +190,16 @@ static void an_end_is_for_all_sleepers(void **state)
 	assert_int_equal(ofi_wait_init(&wait, FI_WAIT_YIELD), 0);
 	ofi_sleeper_begin(&a, &wait);
 	ofi_sleeper_begin(&b, &wait);
-	assert_false(ofi_sleeper_ended(&a, &wait));
+	assert_false(ofi_sleeper_ended(&a));
 	ofi_wait_end(&wait);
 	ofi_wait_end(&wait);
-	assert_true(ofi_sleeper_ended(&a, &wait));
-	assert_true(ofi_sleeper_ended(&b, &wait));
+	assert_true(ofi_sleeper_ended(&a));
+	assert_true(ofi_sleeper_ended(&b));
 	ofi_sleeper_begin(&a, &wait);
-	assert_false(ofi_sleeper_ended(&a, &wait));
+	assert_false(ofi_sleeper_ended(&a));
 	ofi_wait_end(&wait);
 	ofi_sleeper_begin(&b, &wait);
-	assert_true(ofi_sleeper_ended(&b, &wait));
+	assert_true(ofi_sleeper_ended(&b));
 	ofi_wait_fini(&wait);
 }
 
@@ -213,6 +213,51 @@ static void yield_ends_with_the_time(void **state)
 	assert_int_equal(ofi_wait_sleep(&wait, 1), 0);
 	assert_int_equal(ofi_wait_sleep(&wait, 0), -FI_ETIMEDOUT);
 	ofi_wait_fini(&wait);
+}
+
+static int sleep_on(void *object, int timeout)
+{
+	int ret;
+
+	do
+		ret = ofi_wait_sleep(object, timeout);
+	while (!ret);
+	return ret;
+}
+
+static void *sleep_forever(void *arg)
+{
+	struct ofi_sleeper sleeper;
+
+	ofi_sleeper_begin(&sleeper, arg);
+	ofi_sleeper_look(&sleeper);
+	ofi_sleeper_sleep(&sleeper, sleep_on, arg, -1);
+	ofi_sleeper_leave(&sleeper);
+	return NULL;
+}
+
+/* Not every way to sleep is a cancellation point for the C library. */
+static void a_sleeper_can_be_canceled(void **state)
+{
+	static const enum fi_wait_obj kinds[] = { FI_WAIT_FD, FI_WAIT_YIELD, FI_WAIT_MUTEX_COND };
+	struct ofi_wait wait;
+	pthread_t thread;
+	unsigned int i;
+	void *ret;
+
+	(void)state;
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		assert_int_equal(ofi_wait_init(&wait, kinds[i]), 0);
+		assert_int_equal(pthread_create(&thread, NULL, sleep_forever, &wait), 0);
+		usleep(10000);
+		assert_int_equal(pthread_cancel(thread), 0);
+		assert_int_equal(pthread_join(thread, &ret), 0);
+		assert_ptr_equal(ret, PTHREAD_CANCELED);
+		assert_int_equal(wait.sleepers, 0);
+		ofi_wait_signal(&wait);
+		assert_true(ofi_wait_clear(&wait));
+		ofi_wait_fini(&wait);
+	}
 }
 
 static void time_left(void **state)
@@ -238,6 +283,7 @@ int main(void)
 		cmocka_unit_test(a_signal_is_for_all_sleepers),
 		cmocka_unit_test(an_end_is_for_all_sleepers),
 		cmocka_unit_test(yield_ends_with_the_time),
+		cmocka_unit_test(a_sleeper_can_be_canceled),
 		cmocka_unit_test(time_left),
 	};
 

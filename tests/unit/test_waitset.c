@@ -277,6 +277,33 @@ static void test_parent_of_members(void **state)
 	close_fid(&set->fid);
 }
 
+static void *wait_canceled(void *arg)
+{
+	pthread_cancel(pthread_self());
+	fi_wait(arg, -1);
+	return NULL;
+}
+
+/* The thread takes back the signal of an event that is gone, for which it holds locks. */
+static void test_canceled(void **state)
+{
+	struct fid_wait *set = open_set(FI_WAIT_FD);
+	struct fid_eq *eq = open_eq(set);
+	pthread_t thread;
+	void *ret;
+
+	(void)state;
+	ofi_wait_signal(&ofi_eq(eq)->wait);
+	assert_int_equal(pthread_create(&thread, NULL, wait_canceled, set), 0);
+	assert_int_equal(pthread_join(thread, &ret), 0);
+	assert_ptr_equal(ret, PTHREAD_CANCELED);
+	alarm(10);
+	assert_int_equal(fi_wait(set, 0), -FI_ETIMEDOUT);
+	alarm(0);
+	close_fid(&eq->fid);
+	close_fid(&set->fid);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -287,6 +314,7 @@ int main(void)
 		cmocka_unit_test(test_woken),
 		cmocka_unit_test(test_getwait),
 		cmocka_unit_test(test_parent_of_members),
+		cmocka_unit_test(test_canceled),
 	};
 
 	return cmocka_run_group_tests_name("waitset", tests, NULL, NULL);
