@@ -132,6 +132,14 @@ int ofi_ep_bind_eq(const struct fi_provider *prov, struct ofi_eq **slot, struct 
 	return 0;
 }
 
+int ofi_ep_check_source(const struct fi_provider *prov, const struct fi_info *info)
+{
+	if (!info->src_addr || info->src_addrlen)
+		return 0;
+	return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+			  "fi_endpoint: src_addr has no length; set src_addrlen\n");
+}
+
 int ofi_ep_check_cq(const struct fi_provider *prov, struct fid *cq, const struct ofi_ref *domain,
 		    uint64_t flags, uint64_t bound)
 {

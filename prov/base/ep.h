@@ -51,6 +51,8 @@ int ofi_ep_set_op_flags(const struct fi_provider *prov, const struct ofi_ep_op_f
 /* Binds an event queue. Returns 0, or logs and returns -FI_E*. */
 int ofi_ep_bind_eq(const struct fi_provider *prov, struct ofi_eq **slot, struct ofi_eq *eq,
 		   const struct ofi_ref *fabric, uint64_t flags);
+/* Refuses a source address without a length, which would count as none: returns -FI_EINVAL. */
+int ofi_ep_check_source(const struct fi_provider *prov, const struct fi_info *info);
 /*
  * Checks whether a completion queue can be bound. `bound` has FI_TRANSMIT and FI_RECV for the
  * directions that already have one. Returns 0, or logs and returns -FI_E*.

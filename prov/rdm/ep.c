@@ -507,11 +507,8 @@ int ofi_rdm_ep_check(const struct ofi_domain *domain, const struct fi_info *info
 	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr || !ep)
 		return ofi_refuse_null(domain->prov, FI_LOG_EP_CTRL, "fi_endpoint",
 				       "ep, info or one of its attributes");
-	if (info->src_addr && !info->src_addrlen)
-		return ofi_refuse(domain->prov, FI_LOG_EP_CTRL, -FI_EINVAL,
-				  "fi_endpoint: src_addr has no length; set src_addrlen\n");
 	if (info->ep_attr->type == FI_EP_RDM)
-		return 0;
+		return ofi_ep_check_source(domain->prov, info);
 	return ofi_refuse(domain->prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 			  "fi_endpoint: type %d; this domain offers FI_EP_RDM\n",
 			  info->ep_attr->type);

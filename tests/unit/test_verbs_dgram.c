@@ -500,6 +500,19 @@ static void test_lost_while_enabling(void **state)
 	close_dgram(rig);
 }
 
+static void test_no_length(void **state)
+{
+	struct rig *rig = *state;
+	struct fi_info info;
+
+	ask_dgram(rig, 0);
+	rig_open_domain(rig);
+	info = *rig->info;
+	info.src_addr = buf;
+	info.src_addrlen = 0;
+	assert_int_equal(fi_endpoint(rig->domain, &info, &rig->ep, NULL), -FI_EINVAL);
+}
+
 static void test_open_fails(void **state)
 {
 	struct rig *rig = *state;
@@ -576,6 +589,7 @@ int main(void)
 		RIG_TEST(test_enable_fails),   RIG_TEST(test_open_fails),
 		RIG_TEST(test_alias),	       RIG_TEST(test_alias_prefix),
 		RIG_TEST(test_no_marker),      RIG_TEST(test_lost_while_enabling),
+		RIG_TEST(test_no_length),
 	};
 
 	return RIG_RUN("dgram", tests);

@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include "prov/base/ep.h"
 #include "prov/base/ops.h"
 #include "src/ds/patience.h"
 #include <rdma/fi_cm.h>
@@ -313,7 +314,9 @@ static int check_info(const struct vrb_domain *domain, const struct fi_info *inf
 			info->tx_attr->size, info->rx_attr->size, info->tx_attr->iov_limit,
 			info->rx_attr->iov_limit, device, domain->attr.max_qp_wr,
 			domain->attr.max_sge);
-	ret = vrb_tclass_check("fi_endpoint", info);
+	ret = ofi_ep_check_source(&vrb_prov, info);
+	if (!ret)
+		ret = vrb_tclass_check("fi_endpoint", info);
 	return ret ? ret : check_lengths(info);
 }
 
