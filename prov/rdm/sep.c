@@ -214,11 +214,9 @@ int ofi_rdm_sep_open(struct fid_domain *domain_fid, const struct fi_info *info,
 		     ofi_rdm_sep_open_fn *open, struct fid_ep **fid, void *context)
 {
 	struct ofi_domain *domain = ofi_domain(domain_fid);
-	int ret = ofi_rdm_ep_check(domain, info, fid);
 	struct ofi_rdm_sep *sep;
+	int ret;
 
-	if (ret)
-		return ret;
 	sep = calloc(1, sizeof(*sep));
 	if (!sep)
 		return -FI_ENOMEM;

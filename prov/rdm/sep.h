@@ -16,7 +16,7 @@ enum { OFI_RDM_SEP_MAX = OFI_RDM_CMWIRE_CONTEXTS }; /* most contexts of each dir
 typedef int ofi_rdm_sep_open_fn(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
 				void *context);
 
-/* Implements fi_scalable_ep(). */
+/* Implements fi_scalable_ep() after ofi_rdm_ep_check(), for an fi_info with a source address. */
 int ofi_rdm_sep_open(struct fid_domain *domain, const struct fi_info *info,
 		     ofi_rdm_sep_open_fn *open, struct fid_ep **sep, void *context);
 

@@ -19,6 +19,7 @@
 #include "prov/verbs/discovery/inline.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/discovery/device.h"
+#include "prov/verbs/discovery/source.h"
 #include "prov/verbs/provider/mr.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/provider/tclass.h"
@@ -285,7 +286,20 @@ int vrb_rc_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **ep
 int vrb_rc_sep_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **sep,
 		    void *context)
 {
-	return ofi_rdm_sep_open(fid, info, vrb_rc_open, sep, context);
+	struct vrb_domain *domain = vrb_domain(fid);
+	int ret = ofi_rdm_ep_check(&domain->base, info, sep);
+	struct fi_info *own;
+
+	if (ret)
+		return ret;
+	own = fi_dupinfo(info);
+	if (!own)
+		return -FI_ENOMEM;
+	ret = vrb_source_choose(domain, own);
+	if (!ret)
+		ret = ofi_rdm_sep_open(fid, own, vrb_rc_open, sep, context);
+	fi_freeinfo(own);
+	return ret;
 }
 
 void vrb_rc_free(struct ofi_rdm_ep *ep)
