@@ -94,6 +94,8 @@ static const struct {
 		  "Copy to and from CUDA devices by gdrcopy; no effect (default: no)"),
 	NO_EFFECT("hmem_cuda_enable_async_copy", FI_PARAM_BOOL, "no",
 		  "Copy to and from CUDA devices asynchronously; no effect (default: no)"),
+	{ "hmem_cuda_enable_xfer", FI_PARAM_BOOL,
+	  "Copy to and from CUDA devices; without it what needs such a copy fails, with a warning (default: yes)" },
 	{ "hmem_cuda_use_dmabuf", FI_PARAM_BOOL,
 	  "Register memory of CUDA devices as dma-buf where the driver exports it (default: yes)" },
 	{ "hmem_rocr_use_dmabuf", FI_PARAM_BOOL,

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
 
 /* Values of CUDA's driver interface. */
 enum {
@@ -41,6 +42,9 @@ static struct {
 		      unsigned long long flags);
 	int (*error_name)(int err, const char **name);
 } cuda;
+
+/* The value of FI_HMEM_CUDA_ENABLE_XFER, as an int for fi_param_get(). */
+static int may_copy;
 
 static const struct ofi_hmem_symbol symbols[] = {
 	{ "cuInit", &cuda.init, false },
@@ -92,6 +96,8 @@ static bool cuda_start(struct ofi_hmem_why *why)
 {
 	int count = 0, err = cuda.init(0);
 
+	may_copy = true;
+	fi_param_get_bool(NULL, "hmem_cuda_enable_xfer", &may_copy);
 	if (err)
 		return call_failed("cuInit", err, why);
 	err = cuda.device_count(&count);
@@ -164,10 +170,19 @@ static int cuda_leave(const struct visit *visit, int err)
 	return to_errno(err);
 }
 
+static int begin_copy(const void *addr, struct visit *visit)
+{
+	if (may_copy)
+		return cuda_enter(addr, visit);
+	FI_WARN(NULL, FI_LOG_CORE,
+		"memory of a CUDA device is not copied: FI_HMEM_CUDA_ENABLE_XFER is off\n");
+	return -FI_EOPNOTSUPP;
+}
+
 static int cuda_copy_to(void *device, const void *host, size_t len)
 {
 	struct visit visit;
-	int ret = cuda_enter(device, &visit);
+	int ret = begin_copy(device, &visit);
 
 	return ret ? ret : cuda_leave(&visit, cuda.to_device(pointer(device), host, len));
 }
@@ -175,7 +190,7 @@ static int cuda_copy_to(void *device, const void *host, size_t len)
 static int cuda_copy_from(void *host, const void *device, size_t len)
 {
 	struct visit visit;
-	int ret = cuda_enter(device, &visit);
+	int ret = begin_copy(device, &visit);
 
 	return ret ? ret : cuda_leave(&visit, cuda.to_host(host, pointer(device), len));
 }

@@ -6,6 +6,8 @@
 #include "hmem_runtime.h"
 
 #include <unistd.h>
+#include "capture.h"
+#include "src/param.h"
 
 static const struct ofi_hmem *const cuda = &ofi_hmem_cuda;
 
@@ -103,6 +105,32 @@ static void test_copy_fails(void **state)
 	assert_int_equal(cuda->copy_from(&byte, &byte, 1), -FI_EFAULT);
 }
 
+static void test_copies_off(void **state)
+{
+	struct ofi_hmem_export export;
+	struct ofi_hmem_why why;
+	const char *log;
+	char byte = 'a';
+
+	(void)state;
+	runtime_copy("before");
+	setenv("FI_HMEM_CUDA_ENABLE_XFER", "0", 1);
+	ofi_param_init();
+	assert_true(cuda->start(&why));
+	capture_start();
+	assert_int_equal(cuda->copy_to(runtime_memory + 100, &byte, 1), -FI_EOPNOTSUPP);
+	assert_int_equal(cuda->copy_from(&byte, runtime_memory + 100, 1), -FI_EOPNOTSUPP);
+	log = capture_stop();
+	assert_int_equal(byte, 'a');
+	assert_non_null(strstr(log, "FI_HMEM_CUDA_ENABLE_XFER is off"));
+	assert_int_equal(cuda->export(runtime_memory, RUNTIME_PAGE, &export), 0);
+	assert_int_equal(close(export.fd), 0);
+	unsetenv("FI_HMEM_CUDA_ENABLE_XFER");
+	ofi_param_fini();
+	assert_true(cuda->start(&why));
+	runtime_copy("after");
+}
+
 static void test_sync(void **state)
 {
 	(void)state;
@@ -157,6 +185,7 @@ int main(void)
 		cmocka_unit_test_teardown(runtime_copies, end_test),
 		cmocka_unit_test_teardown(test_contexts, end_test),
 		cmocka_unit_test_teardown(test_copy_fails, end_test),
+		cmocka_unit_test_teardown(test_copies_off, end_test),
 		cmocka_unit_test_teardown(test_sync, end_test),
 		cmocka_unit_test_teardown(runtime_export, end_test),
 		cmocka_unit_test_teardown(test_export_offset, end_test),
