@@ -220,8 +220,8 @@ static void print_shape(struct ofi_text *text, const struct ofi_shape *shape, co
 
 static void print_fid(struct ofi_text *text, const struct fid *fid)
 {
-	if (fid->ops && FI_CHECK_OP(fid->ops, struct fi_ops, tostr)) {
-		fid->ops->tostr(fid, text->buf, text->len);
+	if (fid->ops && FI_CHECK_OP(fid->ops, struct fi_ops, tostr) &&
+	    fid->ops->tostr(fid, text->buf, text->len) >= 0) {
 		text->buf[text->len - 1] = '\0';
 		return;
 	}

@@ -11,6 +11,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 
 static FILE *constants(void)
@@ -363,6 +364,33 @@ static void test_other_structures(void **state)
 			    "fid: { fclass: FI_CLASS_CQ, context: (nil) }");
 }
 
+static int no_text(const struct fid *fid, char *buf, size_t len)
+{
+	(void)fid;
+	snprintf(buf, len, "half of a text");
+	return -FI_ENOSYS;
+}
+
+static int own_text(const struct fid *fid, char *buf, size_t len)
+{
+	snprintf(buf, len, "class %zu", fid->fclass);
+	return 0;
+}
+
+static void test_text_of_object(void **state)
+{
+	struct fi_ops ops = { .size = sizeof(ops), .tostr = own_text };
+	struct fid fid = { .fclass = FI_CLASS_EQ, .ops = &ops };
+	char text[32];
+
+	(void)state;
+	snprintf(text, sizeof(text), "class %d", FI_CLASS_EQ);
+	assert_string_equal(fi_tostr(&fid, FI_TYPE_FID), text);
+	ops.tostr = no_text;
+	assert_string_equal(fi_tostr(&fid, FI_TYPE_FID),
+			    "fid: { fclass: FI_CLASS_EQ, context: (nil) }");
+}
+
 static void test_every_type(void **state)
 {
 	static const char zeros[1024];
@@ -405,6 +433,7 @@ int main(void)
 		cmocka_unit_test(test_info),
 		cmocka_unit_test(test_nic),
 		cmocka_unit_test(test_other_structures),
+		cmocka_unit_test(test_text_of_object),
 		cmocka_unit_test(test_every_type),
 		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_details),
