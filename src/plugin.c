@@ -32,6 +32,17 @@ static const char *entry_origin(void *entry_point)
 	return dladdr(entry_point, &info) && info.dli_fname ? info.dli_fname : "plug-in";
 }
 
+/* The same file may be found again under another path. */
+static bool is_loaded(const struct ofi_registry *reg, const void *handle)
+{
+	const struct ofi_provider *entry;
+
+	TAILQ_FOREACH (entry, &reg->list, link)
+		if (entry->handle == handle)
+			return true;
+	return false;
+}
+
 static void plugin_load(const struct search *search, const char *path, bool preferred)
 {
 	struct ofi_provider offer = { .preferred = preferred };
@@ -41,6 +52,10 @@ static void plugin_load(const struct search *search, const char *path, bool pref
 	offer.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!offer.handle) {
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE, "dlopen: %s\n", dlerror());
+		return;
+	}
+	if (is_loaded(search->reg, offer.handle)) {
+		dlclose(offer.handle);
 		return;
 	}
 	sym = dlsym(offer.handle, "fi_prov_ini");

@@ -33,12 +33,6 @@ static struct ofi_provider *entry_new(const struct ofi_provider *offer)
 	return entry;
 }
 
-static void entry_forget(struct ofi_provider *entry)
-{
-	if (!entry->place)
-		free(entry);
-}
-
 static void entry_cleanup(const struct ofi_provider *entry)
 {
 	if (entry->prov && entry->prov->cleanup)
@@ -52,7 +46,8 @@ static void entry_free(struct ofi_provider *entry)
 	entry_cleanup(entry);
 	if (entry->handle)
 		dlclose(entry->handle);
-	entry_forget(entry);
+	if (!entry->place)
+		free(entry);
 }
 
 static int registry_check(const struct ofi_provider *offer)
@@ -128,13 +123,6 @@ int ofi_registry_add(struct ofi_registry *reg, const struct ofi_provider *offer)
 	}
 	ret = registry_check(entry);
 	old = ret ? NULL : registry_find(reg, entry->prov->name);
-	/* The same object may be offered again under another path. */
-	if (old && old->prov == entry->prov) {
-		if (entry->handle)
-			dlclose(entry->handle);
-		entry_forget(entry);
-		return -FI_EALREADY;
-	}
 	if (old && !offer_beats(reg, entry, old)) {
 		FI_INFO(&ofi_core_prov, FI_LOG_CORE,
 			"provider %s (%s) is replaced by the one from %s\n", entry->prov->name,

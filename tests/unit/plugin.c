@@ -9,6 +9,9 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_prov.h>
 
+__attribute__((visibility("default"))) extern int plugin_starts;
+int plugin_starts;
+
 static char name[64];
 
 static int getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
@@ -44,6 +47,7 @@ FI_EXT_INI
 	const char *base;
 	Dl_info info;
 
+	plugin_starts++;
 	if (!dladdr(&prov, &info))
 		return NULL;
 	base = strrchr(info.dli_fname, '/');

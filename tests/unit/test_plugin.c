@@ -5,6 +5,7 @@
 #include "unit.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <stdio.h>
 #include <unistd.h>
 #include "fake_prov.h"
@@ -119,6 +120,23 @@ static void test_preferred(void **state)
 			    "a 2.0");
 }
 
+/* A file that is found by several paths is one provider, which starts once. */
+static void test_same_file(void **state)
+{
+	void *own = dlopen(in_root("lib/c_1_0-fi.so"), RTLD_NOW);
+	const int *starts;
+
+	(void)state;
+	assert_non_null(own);
+	starts = dlsym(own, "plugin_starts");
+	assert_non_null(starts);
+	shell("ln -s %s %s", in_root("lib"), in_root("link"));
+	assert_string_equal(loaded(path_of("+%s/lib/c_1_0-fi.so:%s/link"), in_root("lib")),
+			    "c 1.0");
+	assert_int_equal(*starts, 1);
+	dlclose(own);
+}
+
 static void test_no_providers(void **state)
 {
 	(void)state;
@@ -128,9 +146,8 @@ static void test_no_providers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_directories),
-		cmocka_unit_test(test_discovery_order),
-		cmocka_unit_test(test_preferred),
+		cmocka_unit_test(test_directories),  cmocka_unit_test(test_discovery_order),
+		cmocka_unit_test(test_preferred),    cmocka_unit_test(test_same_file),
 		cmocka_unit_test(test_no_providers),
 	};
 
