@@ -190,7 +190,9 @@ static int getinfo_ask(const struct request *req, struct fi_provider *prov, stru
 	*info = NULL;
 	ret = prov->getinfo(req->version, req->node, req->service, req->flags,
 			    name_hints(req, prov, &hints), info);
-	if (!ret && *info)
+	if (ret)
+		*info = NULL; /* the provider may have freed what it left there */
+	else if (*info)
 		ret = ofi_abi_import(prov->fi_version, info);
 	if (!ret)
 		ret = name_infos(req, prov, *info);
