@@ -59,6 +59,12 @@ static int registry_check(const struct ofi_provider *offer)
 			prov->name ? prov->name : "without a name", offer->origin);
 		return -FI_EINVAL;
 	}
+	if (ofi_prov_is_utility(prov->name)) {
+		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
+			"provider %s (%s) is a layer, which this library has no use for: not loaded\n",
+			prov->name, offer->origin);
+		return -FI_ENOSYS;
+	}
 	if (FI_VERSION_LT(fi_version(), prov->fi_version) ||
 	    FI_VERSION_LT(prov->fi_version, OLDEST_FI_VERSION)) {
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE,

@@ -116,8 +116,10 @@ static void test_refused(void **state)
 	prov = fake_prov("a", 0);
 	prov.getinfo = NULL;
 	assert_int_equal(fake_add(&prov, 1, false), -FI_EINVAL);
+	prov = fake_prov("ofi_rxm", FI_VERSION(2, 6));
+	assert_int_equal(fake_add(&prov, 1, false), -FI_ENOSYS);
 	assert_string_equal(order(), "");
-	assert_int_equal(fake_cleanups, 4);
+	assert_int_equal(fake_cleanups, 5);
 }
 
 int main(void)
