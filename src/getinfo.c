@@ -101,7 +101,7 @@ static bool prov_wanted(const struct request *req, const struct ofi_provider *en
 		reject_hint(prov, "FI_PROVIDER", ofi_conf_get("FI_PROVIDER"), prov->name);
 		return false;
 	}
-	if (FI_VERSION_LT(prov->fi_version, req->version)) {
+	if (!(req->flags & FI_PROV_ATTR_ONLY) && FI_VERSION_LT(prov->fi_version, req->version)) {
 		reject_version(prov, req->version);
 		return false;
 	}
