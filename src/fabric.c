@@ -22,7 +22,7 @@ OFI_EXPORT uint32_t fi_version(void)
 static struct fi_provider *find_by_name(const char *name)
 {
 	struct ofi_provider *entry;
-	const char *names[16], *nearest;
+	const char *names[16];
 	size_t count = 0;
 
 	TAILQ_FOREACH (entry, ofi_providers(), link) {
@@ -33,10 +33,9 @@ static struct fi_provider *find_by_name(const char *name)
 		if (count < sizeof(names) / sizeof(names[0]))
 			names[count++] = entry->prov->name;
 	}
-	nearest = ofi_suggest(name, names, count);
 	FI_WARN(&ofi_core_prov, FI_LOG_FABRIC,
-		"fi_fabric: there is no provider %s%s%s%s; use what fi_getinfo returned\n", name,
-		nearest ? ", did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+		"fi_fabric: there is no provider %s%s; use what fi_getinfo returned\n", name,
+		ofi_did_you_mean(name, names, count).text);
 	return NULL;
 }
 

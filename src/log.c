@@ -89,12 +89,11 @@ static char *env_copy(const char *name)
 }
 
 /* Called while the configuration is being read, when the log cannot be used yet. */
-static void complain(const char *name, const char *value, const char *nearest, const char *remedy)
+static void complain(const char *name, const char *value, const char *remedy, const char *hint)
 {
 	char msg[512];
 
-	snprintf(msg, sizeof(msg), "%s=%s: %s%s%s%s", name, value, remedy,
-		 nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+	snprintf(msg, sizeof(msg), "%s=%s: %s%s", name, value, remedy, hint);
 	log_emit(NULL, FI_LOG_WARN, FI_LOG_CORE, "log_init", __LINE__, msg);
 }
 
@@ -112,8 +111,9 @@ static void read_level(void)
 	else if (i < COUNT(levels))
 		config.level = strcmp(levels[i], "none") ? FI_LOG_WARN : LOG_NOTHING;
 	else
-		complain("FI_LOG_LEVEL", value, ofi_suggest(value, levels, COUNT(levels)),
-			 "takes error, warn, trace, info, debug or none; logging at warn");
+		complain("FI_LOG_LEVEL", value,
+			 "takes error, warn, trace, info, debug or none; logging at warn",
+			 ofi_did_you_mean(value, levels, COUNT(levels)).text);
 }
 
 static void read_subsys(void)
@@ -130,9 +130,8 @@ static void read_subsys(void)
 		for (i = 0; i < COUNT(subsystems) && strcasecmp(word, subsystems[i]); i++)
 			;
 		if (i == COUNT(subsystems))
-			complain("FI_LOG_SUBSYS", word,
-				 ofi_suggest(word, subsystems, COUNT(subsystems)),
-				 "no such subsystem");
+			complain("FI_LOG_SUBSYS", word, "no such subsystem",
+				 ofi_did_you_mean(word, subsystems, COUNT(subsystems)).text);
 	}
 }
 
@@ -147,7 +146,7 @@ static void read_interval(void)
 	errno = 0;
 	ms = strtoul(value, &end, 0);
 	if (errno || *end || strchr(value, '-') || ms > LLONG_MAX)
-		complain("FI_LOG_INTERVAL", value, NULL, "takes milliseconds; using 2000");
+		complain("FI_LOG_INTERVAL", value, "takes milliseconds; using 2000", "");
 	else
 		config.interval = ms;
 }
@@ -163,7 +162,7 @@ static mode_t read_mode(void)
 	mode = strtoul(value, &end, 8);
 	if (!*end && mode <= 0777)
 		return (mode_t)mode;
-	complain("FI_LOG_LOCATION_MODE", value, NULL, "takes octal file permissions; using 0600");
+	complain("FI_LOG_LOCATION_MODE", value, "takes octal file permissions; using 0600", "");
 	return 0600;
 }
 
@@ -186,9 +185,10 @@ static void read_location(void)
 		snprintf(path, sizeof(path), "%s", value);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, read_mode());
 	if (fd < 0) {
-		complain("FI_LOG_LOCATION", value, NULL,
+		complain("FI_LOG_LOCATION", value,
 			 errno == EEXIST ? "the file exists already; logging to stderr"
-					 : "cannot create the file; logging to stderr");
+					 : "cannot create the file; logging to stderr",
+			 "");
 		return;
 	}
 	config.fd = fd;

@@ -113,17 +113,16 @@ static size_t list_names(const char **names, size_t most, char *text, size_t len
 
 void ofi_provider_missing(enum fi_log_level level, const char *by, const char *word, bool near)
 {
-	const char *names[16], *nearest;
+	const char *names[16];
 	char text[256];
 	size_t count = list_names(names, sizeof(names) / sizeof(names[0]), text, sizeof(text));
+	struct ofi_hint hint = ofi_did_you_mean(word, names, count);
 
-	nearest = ofi_suggest(word, names, count);
-	if (near && !nearest)
+	if (near && !*hint.text)
 		return;
 	FI_LOG(&ofi_core_prov, level, FI_LOG_CORE,
-	       "%s: there is no provider %s%s%s%s fi_info -l lists the available ones (%s); plug-ins of other libfabric builds are loaded from the directories of FI_PROVIDER_PATH\n",
-	       by, word, nearest ? ", did you mean " : "", nearest ? nearest : "",
-	       nearest ? "?" : ";", text);
+	       "%s: there is no provider %s%s%s fi_info -l lists the available ones (%s); plug-ins of other libfabric builds are loaded from the directories of FI_PROVIDER_PATH\n",
+	       by, word, hint.text, *hint.text ? "" : ";", text);
 }
 
 /* Warns of words in FI_PROVIDER that match nothing, which are most likely mistakes. */

@@ -81,15 +81,15 @@ static struct fi_info *providers(const char *wanted)
 
 static void say_missing(const char *wanted, const struct fi_info *list, char *text, size_t len)
 {
-	const char *names[MAX_NAMES], *nearest;
+	const char *names[MAX_NAMES];
+	struct ofi_hint hint;
 	size_t count = 0, used, i;
 
 	for (; list && count < MAX_NAMES; list = list->next)
 		names[count++] = list->fabric_attr->prov_name;
-	nearest = ofi_suggest(wanted, names, count);
-	used = (size_t)snprintf(text, len, "there is no provider %s%s%s%s there are:", wanted,
-				nearest ? ", did you mean " : "", nearest ? nearest : "",
-				nearest ? "?" : ";");
+	hint = ofi_did_you_mean(wanted, names, count);
+	used = (size_t)snprintf(text, len, "there is no provider %s%s%s there are:", wanted,
+				hint.text, *hint.text ? "" : ";");
 	for (i = 0; i < count && used < len; i++)
 		used += (size_t)snprintf(text + used, len - used, " %s", names[i]);
 }

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { WORD_MAX = 63 };
@@ -75,4 +76,14 @@ const char *ofi_suggest(const char *word, const char *const *names, size_t count
 	if (!word)
 		return NULL;
 	return ofi_suggest_within(word, names, count, (unsigned)(strlen(word) + 2) / 3);
+}
+
+struct ofi_hint ofi_did_you_mean(const char *word, const char *const *names, size_t count)
+{
+	const char *nearest = ofi_suggest(word, names, count);
+	struct ofi_hint hint = { "" };
+
+	if (nearest)
+		snprintf(hint.text, sizeof(hint.text), ", did you mean %s?", nearest);
+	return hint;
 }

@@ -11,4 +11,11 @@ const char *ofi_suggest(const char *word, const char *const *names, size_t count
 const char *ofi_suggest_within(const char *word, const char *const *names, size_t count,
 			       unsigned edits);
 
+/* Text for the end of a sentence of a message: ", did you mean NAME?", or "" if none is near. */
+struct ofi_hint {
+	char text[96];
+};
+
+struct ofi_hint ofi_did_you_mean(const char *word, const char *const *names, size_t count);
+
 #endif

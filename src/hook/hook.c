@@ -30,14 +30,11 @@ static unsigned int fabrics;
 OFI_FORK_MUTEX(lock, OFI_FORK_INNER);
 
 static const char *const names[] = { "perf", "trace", "noop" };
-/* Hooks of other releases. */
-static const char *const others[] = { "profile", "monitor", "debug", "hmem", "dmabuf_peer_mem" };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static void hook_use(const char *word)
 {
-	const char *nearest;
 	size_t i;
 
 	for (i = 0; i < COUNT(names) && strcasecmp(word, names[i]); i++)
@@ -48,12 +45,9 @@ static void hook_use(const char *word)
 		hooks.trace |= i == 1;
 		return;
 	}
-	for (i = 0; i < COUNT(others) && strcasecmp(word, others[i]); i++)
-		;
-	nearest = i < COUNT(others) ? NULL : ofi_suggest(word, names, COUNT(names));
 	FI_WARN(&ofi_core_prov, FI_LOG_CORE,
-		"FI_HOOK=%s: no hook has this name%s%s%s; use perf, trace or noop, separated by ;\n",
-		word, nearest ? ", did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+		"FI_HOOK=%s: no hook has this name%s; use perf, trace or noop, separated by ;\n",
+		word, ofi_did_you_mean(word, names, COUNT(names)).text);
 }
 
 static void hook_start(void)

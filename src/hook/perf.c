@@ -129,7 +129,7 @@ uint64_t ofi_hook_perf_read(void)
 
 static void choose(void)
 {
-	const char *name = ofi_conf_get("FI_PERF_CNTR"), *nearest;
+	const char *name = ofi_conf_get("FI_PERF_CNTR");
 
 	if (!name || !*name)
 		return;
@@ -138,10 +138,9 @@ static void choose(void)
 	if (kind < 2)
 		return;
 	kind = 0;
-	nearest = ofi_suggest(name, kinds, 2);
 	FI_WARN(&ofi_core_prov, FI_LOG_CORE,
-		"FI_PERF_CNTR=%s: takes cpu_instr or cpu_cycles%s%s%s; counting cpu_instr\n", name,
-		nearest ? ", did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+		"FI_PERF_CNTR=%s: takes cpu_instr or cpu_cycles%s; counting cpu_instr\n", name,
+		ofi_did_you_mean(name, kinds, 2).text);
 }
 
 static void measure_overhead(void)

@@ -100,7 +100,7 @@ static void test_filters(void **state)
 	assert_string_equal(output("FI_LOG_SUBSYS", "mr,cq", say_all), "wmv wmt wm0 ");
 	assert_string_equal(output("FI_LOG_SUBSYS", "^mr", say_all), "wcv wct wc0 ");
 	text = output("FI_LOG_SUBSYS", "cor", say_all);
-	assert_non_null(strstr(text, "FI_LOG_SUBSYS=cor: no such subsystem; did you mean core?"));
+	assert_non_null(strstr(text, "FI_LOG_SUBSYS=cor: no such subsystem, did you mean core?"));
 }
 
 static void say_lines(void)

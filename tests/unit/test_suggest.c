@@ -48,12 +48,21 @@ static void test_within(void **state)
 	assert_null(ofi_suggest_within("vexxs", names, 1, 1));
 }
 
+static void test_hint(void **state)
+{
+	(void)state;
+	assert_string_equal(ofi_did_you_mean("verb", names, 2).text, ", did you mean verbs?");
+	assert_string_equal(ofi_did_you_mean("efa", names, 2).text, "");
+	assert_string_equal(ofi_did_you_mean(NULL, names, 2).text, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_near),
 		cmocka_unit_test(test_far),
 		cmocka_unit_test(test_within),
+		cmocka_unit_test(test_hint),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
