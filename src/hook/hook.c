@@ -35,8 +35,11 @@ static const char *const names[] = { "perf", "trace", "noop" };
 
 static void hook_use(const char *word)
 {
+	static const char prefix[] = "ofi_hook_"; /* in the names of other releases */
 	size_t i;
 
+	if (!strncasecmp(word, prefix, strlen(prefix)))
+		word += strlen(prefix);
 	for (i = 0; i < COUNT(names) && strcasecmp(word, names[i]); i++)
 		;
 	if (i < COUNT(names)) {

@@ -72,6 +72,8 @@ static void test_names(void **state)
 	assert_string_equal(text, "");
 	assert_true(active("NoOp;trace", "stderr", "", "warn"));
 	SAYS_NOT("no hook");
+	assert_true(active("ofi_hook_noop;OFI_HOOK_TRACE", "stderr", "", "warn"));
+	SAYS_NOT("no hook");
 	assert_false(active("prf", "", "", "warn"));
 	SAYS("FI_HOOK=prf: no hook has this name, did you mean perf?");
 	assert_true(active("trcae;noop", "", "", "warn"));
