@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "export.h"
+#include <rdma/fi_errno.h>
 
 void ofi_nic_free(struct fid_nic *nic)
 {
@@ -86,14 +87,15 @@ static bool dup_str(char **slot, const char *str)
 static bool dup_nic(struct fid_nic **slot, struct fid_nic *nic)
 {
 	struct fid *copy = NULL;
+	int ret;
 
 	*slot = NULL;
 	if (!nic || !nic->fid.ops || !nic->fid.ops->control)
 		return true;
-	if (nic->fid.ops->control(&nic->fid, FI_DUP, &copy))
-		return false;
-	*slot = (struct fid_nic *)copy;
-	return true;
+	ret = nic->fid.ops->control(&nic->fid, FI_DUP, &copy);
+	if (!ret)
+		*slot = (struct fid_nic *)copy;
+	return !ret || ret == -FI_ENOSYS;
 }
 
 static bool dup_structs(struct fi_info *to, const struct fi_info *from, bool empty)

@@ -144,6 +144,31 @@ static void test_dup(void **state)
 	assert_int_equal(nics, 0);
 }
 
+static int no_control(struct fid *fid, int command, void *arg)
+{
+	(void)fid;
+	(void)command;
+	(void)arg;
+	return -FI_ENOSYS;
+}
+
+/* What a provider cannot copy is missing in the copy. */
+static void test_dup_without_nic(void **state)
+{
+	struct fi_ops ops = { .size = sizeof(ops), .close = nic_close, .control = no_control };
+	struct fi_info *info = filled(), *copy;
+
+	(void)state;
+	info->nic->fid.ops = &ops;
+	copy = fi_dupinfo(info);
+	assert_non_null(copy);
+	assert_null(copy->nic);
+	assert_string_equal(copy->src_addr, "source");
+	fi_freeinfo(copy);
+	fi_freeinfo(info);
+	assert_int_equal(nics, 0);
+}
+
 static void test_dup_is_single(void **state)
 {
 	struct fi_info *list = filled(), *copy;
@@ -209,9 +234,10 @@ static void test_alloc_failing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alloc),	      cmocka_unit_test(test_dup),
-		cmocka_unit_test(test_dup_is_single), cmocka_unit_test(test_dup_sparse),
-		cmocka_unit_test(test_dup_failing),   cmocka_unit_test(test_alloc_failing),
+		cmocka_unit_test(test_alloc),		cmocka_unit_test(test_dup),
+		cmocka_unit_test(test_dup_without_nic), cmocka_unit_test(test_dup_is_single),
+		cmocka_unit_test(test_dup_sparse),	cmocka_unit_test(test_dup_failing),
+		cmocka_unit_test(test_alloc_failing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
