@@ -11,7 +11,7 @@
  * 	PLAIN      nothing special
  * 	FID        the object is a fid_t, of an endpoint of any type
  * 	TRIGGERED  msg->context may name a counter
- * 	OPTIONAL   the provider's ops table may be older and shorter
+ * 	OPTIONAL   the provider's ops table may lack it
  * 	THEN       before the arguments, an expression of ret that is returned
  * 	OPENED     before the arguments, an expression that puts the new object under hooks
  * 	UNTOLD     not reported to hooks; has no name

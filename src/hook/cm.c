@@ -16,7 +16,7 @@ CM_PEP_CALLS(HOOK_DEFINE, fid_pep, cm)
 	CALL(OF, PLAIN, int, connect, "fi_connect", (P, const void *, addr), A_PARAM)          \
 	CALL(OF, PLAIN, int, accept, "fi_accept", A_PARAM)                                     \
 	CALL(OF, PLAIN, int, shutdown, "fi_shutdown", A_FLAGS)                                 \
-	CALL(OF, PLAIN, int, join, "fi_join", (P, const void *, addr), A_FLAGS, A_NEW(mc),     \
+	CALL(OF, OPTIONAL, int, join, "fi_join", (P, const void *, addr), A_FLAGS, A_NEW(mc),  \
 	     A_CONTEXT)
 
 CM_EP_CALLS(HOOK_DEFINE, fid_ep, cm)

@@ -24,8 +24,8 @@ HOOK_TABLE(fi_ops_cq, ofi_hook_cq_ops, fid_cq, ops, CQ_CALLS)
 	CALL(OF, PLAIN, int, add, "fi_cntr_add", A_VALUE)                               \
 	CALL(OF, PLAIN, int, set, "fi_cntr_set", A_VALUE)                               \
 	CALL(OF, PLAIN, int, wait, "fi_cntr_wait", (X, uint64_t, threshold), A_TIMEOUT) \
-	CALL(OF, PLAIN, int, adderr, "fi_cntr_adderr", A_VALUE)                         \
-	CALL(OF, PLAIN, int, seterr, "fi_cntr_seterr", A_VALUE)                         \
+	CALL(OF, OPTIONAL, int, adderr, "fi_cntr_adderr", A_VALUE)                      \
+	CALL(OF, OPTIONAL, int, seterr, "fi_cntr_seterr", A_VALUE)                      \
 	CALL(OF, OPTIONAL, int, export_xpu, "fi_cntr_export_xpu", A_XPU(cntr))
 
 HOOK_TABLE(fi_ops_cntr, ofi_hook_cntr_ops, fid_cntr, ops, CNTR_CALLS)

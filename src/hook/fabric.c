@@ -28,6 +28,7 @@ static int fabric_trywait(struct fid_fabric *fabric, struct fid **fids, int coun
 	uint64_t start;
 	int ret, i;
 
+	HOOK_IF_THERE(ops, trywait);
 	if (fids && count > 0) {
 		copy = malloc((size_t)count * sizeof(struct fid *));
 		if (!copy)

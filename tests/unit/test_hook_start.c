@@ -157,6 +157,27 @@ static void test_trigger(void **state)
 	assert_ptr_equal(context.trigger.threshold.cntr, &real);
 }
 
+/* Operations that the provider's tables may lack. */
+static void test_optional(void **state)
+{
+	struct fi_ops_fabric fabric_ops = { .size = sizeof(fabric_ops) };
+	struct fi_ops_cntr cntr_ops = { .size = sizeof(cntr_ops) };
+	struct fi_ops_cm cm_ops = { .size = sizeof(cm_ops) };
+	struct fid_fabric real_fabric = { .ops = &fabric_ops };
+	struct fid_cntr real_cntr = { .ops = &cntr_ops };
+	struct fid_ep real_ep = { .cm = &cm_ops };
+	struct ofi_hook fabric = { .fabric.ops = &ofi_hook_fabric_ops, .real = &real_fabric.fid };
+	struct ofi_hook cntr = { .cntr.ops = &ofi_hook_cntr_ops, .real = &real_cntr.fid };
+	struct ofi_hook ep = { .ep.cm = &ofi_hook_cm_ops, .real = &real_ep.fid };
+	struct fid_mc *mc;
+
+	(void)state;
+	assert_int_equal(fi_trywait(&fabric.fabric, NULL, 0), -FI_ENOSYS);
+	assert_int_equal(fi_cntr_adderr(&cntr.cntr, 1), -FI_ENOSYS);
+	assert_int_equal(fi_cntr_seterr(&cntr.cntr, 1), -FI_ENOSYS);
+	assert_int_equal(fi_join(&ep.ep, NULL, 0, &mc, NULL), -FI_ENOSYS);
+}
+
 static int no_op(struct fid *fid)
 {
 	(void)fid;
@@ -182,10 +203,10 @@ static void test_fork(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_none),	cmocka_unit_test(test_names),
-		cmocka_unit_test(test_unseen),	cmocka_unit_test(test_file),
-		cmocka_unit_test(test_counter), cmocka_unit_test(test_trigger),
-		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_none),	 cmocka_unit_test(test_names),
+		cmocka_unit_test(test_unseen),	 cmocka_unit_test(test_file),
+		cmocka_unit_test(test_counter),	 cmocka_unit_test(test_trigger),
+		cmocka_unit_test(test_optional), cmocka_unit_test(test_fork),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
