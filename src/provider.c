@@ -38,6 +38,8 @@ enum { RANK_OTHERS = 1000 };
 
 static struct ofi_registry registry = { .list = TAILQ_HEAD_INITIALIZER(registry.list) };
 static pthread_once_t registry_once = PTHREAD_ONCE_INIT;
+/* What runs while the registry starts, such as fi_prov_ini, may call the library. */
+static _Thread_local bool starting;
 static char *filter;
 
 static int rank_of(const char *name)
@@ -154,6 +156,7 @@ static void provider_start(void)
 	const char *path = ofi_conf_get_secure("FI_PROVIDER_PATH"),
 		   *list = ofi_conf_get("FI_PROVIDER");
 
+	starting = true;
 	ofi_param_init();
 	filter = list && *list ? strdup(list) : NULL;
 	ofi_registry_init(&registry, filter, ofi_plugin_first_wins(path));
@@ -162,11 +165,13 @@ static void provider_start(void)
 	give_context();
 	check_filter();
 	check_file();
+	starting = false;
 }
 
 const struct ofi_provider_list *ofi_providers(void)
 {
-	pthread_once(&registry_once, provider_start);
+	if (!starting)
+		pthread_once(&registry_once, provider_start);
 	return &registry.list;
 }
 

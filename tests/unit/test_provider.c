@@ -18,23 +18,27 @@ struct fi_provider *fi_efa_ini(void);
 
 static char dir[] = "/tmp/test_provider_XXXXXX";
 
-/* In the place of the providers that are built in: a machine without devices. */
-struct fi_provider *fi_verbs_ini(void)
-{
-	return NULL;
-}
-
-struct fi_provider *fi_efa_ini(void)
-{
-	return NULL;
-}
-
 static void list(void)
 {
 	struct ofi_provider *entry;
 
 	TAILQ_FOREACH (entry, ofi_providers(), link)
 		dprintf(STDERR_FILENO, "%s%s ", entry->prov->name, entry->excluded ? "(off)" : "");
+}
+
+static bool lists_at_start;
+
+/* In the place of the providers that are built in: a machine without devices. */
+struct fi_provider *fi_verbs_ini(void)
+{
+	if (lists_at_start)
+		list();
+	return NULL;
+}
+
+struct fi_provider *fi_efa_ini(void)
+{
+	return NULL;
 }
 
 static bool tell_what_stays;
@@ -108,6 +112,20 @@ static void test_exit(void **state)
 	(void)state;
 	assert_string_equal(told(NULL, exit_alone), "");
 	assert_string_equal(told(NULL, exit_beside_thread), "alpha beta ");
+}
+
+static void list_at_start(void)
+{
+	alarm(20);
+	lists_at_start = true;
+	list();
+}
+
+/* A provider that starts and asks for the providers gets those that have started before. */
+static void test_asked_at_start(void **state)
+{
+	(void)state;
+	assert_string_equal(told(NULL, list_at_start), "alpha beta alpha beta ");
 }
 
 static void test_filter(void **state)
@@ -195,9 +213,8 @@ int main(void)
 {
 	/* The threads come last: they start the registry of this process. */
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_filter),
-		cmocka_unit_test(test_unknown_names),
-		cmocka_unit_test(test_exit),
+		cmocka_unit_test(test_filter),	cmocka_unit_test(test_unknown_names),
+		cmocka_unit_test(test_exit),	cmocka_unit_test(test_asked_at_start),
 		cmocka_unit_test(test_threads),
 	};
 
