@@ -60,7 +60,7 @@ static int registry_check(const struct ofi_provider *offer)
 		return -FI_EINVAL;
 	}
 	if (ofi_prov_is_utility(prov->name)) {
-		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
+		FI_INFO(&ofi_core_prov, FI_LOG_CORE,
 			"provider %s (%s) is a layer, which this library has no use for: not loaded\n",
 			prov->name, offer->origin);
 		return -FI_ENOSYS;
