@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The queue pair for datagrams enters the error state. */
+/* The queue pair for datagrams enters the error state, or does not complete a packet. */
 #include "unit.h"
 
 #include <rdma/fi_errno.h>
@@ -40,7 +40,9 @@ static int begin_adapter(void **state)
 static int end(void **state)
 {
 	(void)state;
+	ud_net_yields = true;
 	ud_net_end();
+	ud_net_yields = false;
 	return 0;
 }
 
@@ -187,6 +189,23 @@ static void both_queues_fit_the_completion_queue(void **state)
 	ud_net_end();
 }
 
+/* The device holds what is sent to a host that is down, and sends everything else. */
+static void a_packet_that_stays_stops_nobody(void **state)
+{
+	const struct ud_net_params down = { .down = 2 };
+	unsigned int i;
+
+	(void)state;
+	ud_net_set(&down);
+	assert_int_equal(ud_net_post(passive[1], IBV_WR_SEND, bytes, 10, 0, 0, 8), 0);
+	for (i = 0; i < 2 * VRB_UD_SQ; i++) {
+		assert_int_equal(ud_net_post(passive[0], IBV_WR_SEND, bytes, 10, 0, 0, 8), 0);
+		assert_int_equal(watch(400), 2);
+	}
+	ud_net_set(&adapter);
+	assert_int_equal(watch(SECOND), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +216,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_adapter_is_lost, begin_adapter, end),
 		cmocka_unit_test_setup_teardown(closing_is_no_failure, begin, end),
 		cmocka_unit_test_setup_teardown(closing_is_no_failure, begin_adapter, end),
+		cmocka_unit_test_setup_teardown(a_packet_that_stays_stops_nobody, begin_adapter,
+						end),
 		cmocka_unit_test(both_queues_fit_the_completion_queue),
 	};
 

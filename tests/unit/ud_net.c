@@ -218,6 +218,8 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 		return EINVAL;
 	packet.to = ah->handle;
 	packet.len = wr->sg_list->length;
+	if (net.params.down && packet.to == net.params.down)
+		return ud_net_hold(packet.from, &wc);
 	must(packet.len <= PACKET);
 	must(!(wr->send_flags & IBV_SEND_INLINE) || packet.len <= device_of(qp)->inline_max);
 	memcpy(packet.bytes, (void *)(uintptr_t)wr->sg_list->addr, packet.len);

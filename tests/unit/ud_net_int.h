@@ -38,6 +38,8 @@ int ud_net_srq_post(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv
 /* Delivers what is due. */
 void ud_net_rc_pass(void);
 
+/* Completes a packet once no host is down. Returns 0. */
+int ud_net_hold(unsigned int node, const struct ibv_wc *wc);
 void ud_net_read_begin(void);
 /* Carries out what is due. */
 void ud_net_read_pass(void);

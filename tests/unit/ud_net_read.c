@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Reads by the devices of the fake network: each takes a while, and they complete in any order. */
+/*
+ * Reads by the devices of the fake network: each takes a while, and they complete in any order; and
+ * packets to hosts that are down.
+ */
 #include "ud_net.h"
 
 #include <stdlib.h>
@@ -19,6 +22,8 @@ struct read {
 static struct ibv_qp_ex interfaces[UD_NODES];
 static struct read reads[READS];
 static struct read *next;
+static struct ibv_wc held[READS];
+static unsigned int holders[READS], held_count;
 
 static void must(bool truth)
 {
@@ -96,8 +101,19 @@ static void carry_out(struct read *read)
 	ud_net_complete(read->from, &wc);
 }
 
+/* The host is back then, and its receiver not ready. */
+int ud_net_hold(unsigned int node, const struct ibv_wc *wc)
+{
+	must(held_count < READS);
+	holders[held_count] = node;
+	held[held_count] = *wc;
+	held[held_count++].status = IBV_WC_RNR_RETRY_EXC_ERR;
+	return 0;
+}
+
 void ud_net_read_begin(void)
 {
+	held_count = 0;
 	memset(reads, 0, sizeof(reads));
 }
 
@@ -108,6 +124,10 @@ void ud_net_read_pass(void)
 	for (i = 0; i < READS && !ud_net_params()->reads_wait; i++)
 		if (reads[i].used && reads[i].due <= ud_net_now())
 			carry_out(&reads[i]);
+	while (!ud_net_params()->down && held_count) {
+		held_count--;
+		ud_net_complete(holders[held_count], &held[held_count]);
+	}
 }
 
 void ud_net_read_flush(unsigned int node)

@@ -70,14 +70,15 @@ int vrb_ud_qp_open(struct vrb_ud *all)
 			 .max_send_sge = 1,
 			 .max_recv_sge = 1 },
 	};
+	/* Without order each packet has a buffer, even one that is only a header. */
+	uint32_t max, most = all->unordered ? VRB_UD_HEAD_MAX - 1 : INLINE_MAX;
 	const char *call;
-	uint32_t max;
 	int ret, err = vrb_inline_max(domain->ctx, IBV_QPT_UD, &call, &max);
 
 	all->owner.ops = &owner_ops;
 	if (err)
 		return vrb_ud_open_failed(call, err);
-	all->inline_max = attr.cap.max_inline_data = max < INLINE_MAX ? max : INLINE_MAX;
+	all->inline_max = attr.cap.max_inline_data = vrb_ud_least(max, most);
 	all->qp = domain->fabric->kind->srd
 			  ? domain->fabric->kind->srd(domain->pd, &attr, domain->max_read)
 			  : ibv_create_qp(domain->pd, &attr);

@@ -85,6 +85,7 @@ static int post_read(const struct vrb_ud_conn *ud, const struct vrb_ud_wr *wr,
 	const struct vrb_ud_way way = vrb_ud_way_of(ud);
 	struct ibv_qp_ex *qp = all->reader;
 
+	vrb_ud_sq_seek(all);
 	ibv_wr_start(qp);
 	qp->wr_id = all->sq_head << 1 | 1;
 	qp->wr_flags = IBV_SEND_SIGNALED;
@@ -241,7 +242,7 @@ static void read_reported(struct vrb_ud *all, struct vrb_ud_tx *tx, enum ibv_wc_
 /* These are the statuses of libefa. A packet with another one counts as lost. */
 void vrb_ud_reported(struct vrb_ud *all, uint64_t index, enum ibv_wc_status status)
 {
-	bool posted = index >= all->sq_tail && index < all->sq_head;
+	bool posted = all->unordered || (index >= all->sq_tail && index < all->sq_head);
 	struct vrb_ud_tx *tx = posted ? all->sq[index % VRB_UD_SQ] : NULL;
 
 	if (tx && tx->writer && is_nobody(status))

@@ -28,12 +28,23 @@ void vrb_ud_tx_put(struct vrb_ud *all, struct vrb_ud_tx *tx)
 		vrb_rdm_pool_put(&all->pool, tx->buf);
 }
 
+/* The other counters move, too, so the number of packets in the queue stays. */
+void vrb_ud_sq_seek(struct vrb_ud *all)
+{
+	uint64_t n = 0;
+
+	while (n < VRB_UD_SQ && all->sq[(all->sq_head + n) % VRB_UD_SQ])
+		n++;
+	all->sq_head += n;
+	all->sq_tail += n;
+	all->sq_reports += n;
+}
+
 bool vrb_ud_put(struct vrb_ud *all, const struct vrb_ud_way *way, struct ibv_sge sge,
 		struct vrb_ud_tx *tx, bool report)
 {
 	bool is_inline = sge.length <= all->inline_max;
 	struct ibv_send_wr *bad, wr = {
-		.wr_id = all->sq_head << 1 | 1,
 		.sg_list = &sge,
 		.num_sge = 1,
 		.opcode = IBV_WR_SEND,
@@ -41,8 +52,11 @@ bool vrb_ud_put(struct vrb_ud *all, const struct vrb_ud_way *way, struct ibv_sge
 		.wr.ud = { .ah = way->path->ah, .remote_qpn = way->qpn, .remote_qkey = way->qkey },
 	};
 
+	if (all->unordered)
+		vrb_ud_sq_seek(all);
 	if (report || all->unordered || all->sq_head % SIGNAL_EVERY == 0)
 		wr.send_flags |= IBV_SEND_SIGNALED;
+	wr.wr_id = all->sq_head << 1 | 1;
 	if (!vrb_ud_sq_room(all) || ibv_post_send(all->qp, &wr, &bad)) {
 		all->short_of_room = true;
 		return false;
@@ -67,24 +81,11 @@ static void tx_left(struct vrb_ud *all, uint64_t index)
 	all->sq[index % VRB_UD_SQ] = NULL;
 }
 
-/* Marks the place of a packet that left before older ones. */
-static struct vrb_ud_tx left_early;
-
-static void sent_one(struct vrb_ud *all, uint64_t index)
-{
-	if (index < all->sq_tail || index >= all->sq_head ||
-	    all->sq[index % VRB_UD_SQ] == &left_early)
-		return;
-	tx_left(all, index);
-	all->sq[index % VRB_UD_SQ] = &left_early;
-	while (all->sq_tail < all->sq_head && all->sq[all->sq_tail % VRB_UD_SQ] == &left_early)
-		all->sq[all->sq_tail++ % VRB_UD_SQ] = NULL;
-}
-
 void vrb_ud_sent(struct vrb_ud *all, uint64_t index)
 {
 	if (all->unordered) {
-		sent_one(all, index);
+		tx_left(all, index);
+		all->sq_tail++;
 		return;
 	}
 	for (; all->sq_tail <= index && all->sq_tail < all->sq_head; all->sq_tail++)
@@ -94,15 +95,10 @@ void vrb_ud_sent(struct vrb_ud *all, uint64_t index)
 bool vrb_ud_reads(const struct ofi_rdm_ep *ep)
 {
 	const struct vrb_ud *all = vrb_rc(ep)->ud;
-	const struct vrb_ud_tx *tx;
-	uint64_t at;
+	size_t i;
 
-	if (!all || !all->reader)
-		return false;
-	for (at = all->sq_tail; at < all->sq_head; at++) {
-		tx = all->sq[at % VRB_UD_SQ];
-		if (tx && tx->reads)
+	for (i = 0; all && all->reader && i < VRB_UD_SQ; i++)
+		if (all->sq[i] && all->sq[i]->reads)
 			return true;
-	}
 	return false;
 }
