@@ -122,6 +122,14 @@ uint32_t efa_device_reads(struct ibv_context *ctx)
 	return 0;
 }
 
+bool efa_device_retries(struct ibv_context *ctx)
+{
+	struct efadv_device_attr attr = { 0 };
+
+	return !efadv_query_device(ctx, &attr, sizeof(attr)) &&
+	       attr.device_caps & EFADV_DEVICE_ATTR_CAPS_RNR_RETRY;
+}
+
 void efa_device_forget(void)
 {
 	struct known *known;

@@ -156,6 +156,7 @@ const struct vrb_kind efa_kind = {
 	.rdm = efa_info_rdm,
 	.srd = efa_srd_create,
 	.reads = efa_device_reads,
+	.retries = efa_device_retries,
 };
 
 int efa_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,

@@ -416,9 +416,10 @@ int efadv_query_device(struct ibv_context *ctx, struct efadv_device_attr *attr, 
 		.max_sq_sge = SQ_SGE,
 		.max_rq_sge = RQ_SGE,
 		.inline_buf_size = INLINE_MAX,
+		.device_caps = EFADV_DEVICE_ATTR_CAPS_RNR_RETRY,
 	};
 	if (fake_reads()) {
-		attr->device_caps = EFADV_DEVICE_ATTR_CAPS_RDMA_READ;
+		attr->device_caps |= EFADV_DEVICE_ATTR_CAPS_RDMA_READ;
 		attr->max_rdma_size = FAKE_MAX_READ;
 	}
 	return 0;
@@ -531,6 +532,8 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 
 	if (srd_of_number(qp->qp_num) >= 0 && mask & IBV_QP_QKEY)
 		entry_of(qp->qp_num)->qkey = attr->qkey;
+	if (srd_of_number(qp->qp_num) >= 0)
+		mask &= ~IBV_QP_RNR_RETRY; /* which soft-RoCE refuses */
 	return call(qp, attr, mask);
 }
 

@@ -153,6 +153,19 @@ static void test_reads(void **state)
 	assert_int_equal(efa_rig_queries, 0);
 }
 
+static void test_retries(void **state)
+{
+	struct ibv_context ctx = { 0 };
+
+	(void)state;
+	efa_rig_caps = EFADV_DEVICE_ATTR_CAPS_RDMA_READ;
+	assert_false(efa_kind.retries(&ctx));
+	efa_rig_caps |= EFADV_DEVICE_ATTR_CAPS_RNR_RETRY;
+	assert_true(efa_kind.retries(&ctx));
+	efa_rig_err = EIO;
+	assert_false(efa_kind.retries(&ctx));
+}
+
 /* Whoever asks for what the device does not have is told so, once. */
 static void test_reads_are_asked_for(void **state)
 {
@@ -194,6 +207,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_query_fails, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_taken_is_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_open_fails, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_retries, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reads, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reads_are_asked_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fork, setup, teardown),

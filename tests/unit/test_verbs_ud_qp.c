@@ -206,6 +206,25 @@ static void a_packet_that_stays_stops_nobody(void **state)
 	assert_int_equal(watch(SECOND), 2);
 }
 
+static int retries_of(const struct ud_net_params *params)
+{
+	ud_net_retries = -1;
+	join(params);
+	ud_net_end();
+	return ud_net_retries;
+}
+
+/* The device might try for ever, and the packet's sender learn nothing. */
+static void a_device_reports_soon_that_a_receiver_is_not_ready(void **state)
+{
+	const struct ud_net_params takes = { .srd = true, .retries = true };
+
+	(void)state;
+	assert_int_equal(retries_of(&takes), 1);
+	assert_int_equal(retries_of(&adapter), -1);
+	assert_int_equal(retries_of(&calm), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +237,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(closing_is_no_failure, begin_adapter, end),
 		cmocka_unit_test_setup_teardown(a_packet_that_stays_stops_nobody, begin_adapter,
 						end),
+		cmocka_unit_test(a_device_reports_soon_that_a_receiver_is_not_ready),
 		cmocka_unit_test(both_queues_fit_the_completion_queue),
 	};
 

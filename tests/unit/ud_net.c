@@ -345,6 +345,8 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 		return ud_net_rc_modify(qp, attr);
 	if (mask & IBV_QP_QKEY)
 		device_of(qp)->qkey = attr->qkey;
+	if (mask & IBV_QP_RNR_RETRY)
+		ud_net_retries = attr->rnr_retry;
 	if (attr->qp_state == IBV_QPS_ERR)
 		ud_net_read_flush(qp->qp_num - ud_net_qpn(0));
 	if (attr->qp_state == IBV_QPS_RESET && net.params.no_reset)

@@ -54,6 +54,7 @@ struct ud_net_params {
 	uint32_t max_cqe;	  /* of the device, if it is not 0; constant */
 	bool no_rd_atom;	  /* reliable queue pairs do not serve reads; constant */
 	uint32_t mtu;		  /* of the port of node 0, if it is not 0; constant */
+	bool retries;		  /* SRD: the device can be told how often to try; constant */
 	unsigned int down;	  /* SRD: the node whose host is down: packets to it stay; or 0 */
 	uint32_t unready;	  /* SRD: packets in a thousand whose receiver is not ready */
 	enum ibv_wc_status error; /* SRD: of all packets, if it is not 0 */
@@ -77,6 +78,8 @@ struct ud_net_params {
 
 extern struct ud_node ud_nodes[UD_NODES];
 extern int ud_net_objects; /* of the device that exist */
+/* How often the device was last told to try again while a receiver is not ready; -1: not at all. */
+extern int ud_net_retries;
 extern bool ud_net_yields; /* sched_yield() lets time pass */
 
 /* Returns the number of a node's queue pair. The first one of an adapter (SRD) has the number 0. */

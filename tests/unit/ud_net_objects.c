@@ -11,7 +11,7 @@
 
 #undef ibv_reg_mr
 
-int ud_net_objects;
+int ud_net_objects, ud_net_retries;
 
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t len, int access)
 {
@@ -142,11 +142,19 @@ static struct ibv_qp *create_srd(struct ibv_pd *pd, struct ibv_qp_init_attr *ini
 	return ibv_create_qp(pd, init);
 }
 
+static bool takes_retries(struct ibv_context *ctx)
+{
+	(void)ctx;
+	return ud_net_params()->retries;
+}
+
 static const struct vrb_params srd_params = { .max_timeout = 10000,
 					      .inter_min_read_message_size = UD_MIN_MESSAGE,
 					      .inter_min_read_write_size = UD_MIN_READ };
 static const struct vrb_kind kind = { .sizes = &vrb_params, .has_ip = true };
-static const struct vrb_kind srd_kind = { .sizes = &srd_params, .srd = create_srd };
+static const struct vrb_kind srd_kind = { .sizes = &srd_params,
+					  .srd = create_srd,
+					  .retries = takes_retries };
 static struct vrb_fabric fabric = { .kind = &kind }, srd_fabric = { .kind = &srd_kind };
 
 struct vrb_fabric *ud_net_fabric(bool srd)

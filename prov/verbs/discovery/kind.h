@@ -30,6 +30,8 @@ struct vrb_kind {
 	struct ibv_qp *(*srd)(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, bool reads);
 	/* Returns the longest RDMA read of such a queue pair in bytes, or 0 if it has none. */
 	uint32_t (*reads)(struct ibv_context *ctx);
+	/* Returns true if it can be told how often to try again while a receiver is not ready. */
+	bool (*retries)(struct ibv_context *ctx);
 };
 
 extern const struct vrb_kind vrb_kind;

@@ -58,7 +58,7 @@ static int to_init(struct vrb_ep *ep)
 
 int vrb_qp_start_ud(struct vrb_dgram *ep, const char *call)
 {
-	int err = vrb_qp_to_rts(&ep->port, ep->ep.qp, ep->qkey);
+	int err = vrb_qp_to_rts(&ep->port, ep->ep.qp, ep->qkey, false);
 
 	return err ? qp_failed(&ep->ep, call, "ibv_modify_qp", err) : 0;
 }

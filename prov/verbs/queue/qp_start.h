@@ -3,6 +3,7 @@
 #ifndef VRB_QP_START_H
 #define VRB_QP_START_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
@@ -10,8 +11,9 @@ struct vrb_ud_port;
 
 /*
  * Starts a UD queue pair. After an error it is reset, which discards its work requests, so none may
- * be outstanding. Returns 0 or an errno.
+ * be outstanding. With `retries`, its device tries again once, not as often as it likes, while a
+ * receiver is not ready. Returns 0 or an errno.
  */
-int vrb_qp_to_rts(const struct vrb_ud_port *port, struct ibv_qp *qp, uint32_t qkey);
+int vrb_qp_to_rts(const struct vrb_ud_port *port, struct ibv_qp *qp, uint32_t qkey, bool retries);
 
 #endif

@@ -30,7 +30,11 @@ int vrb_ud_open_failed(const char *call, int err)
 
 static int start_qp(struct vrb_ud *all)
 {
-	return vrb_qp_to_rts(&all->port, all->qp, vrb_ud_qkey(all, all->key));
+	const struct vrb_domain *domain = vrb_rc_domain(all->ep);
+	const struct vrb_kind *kind = domain->fabric->kind;
+
+	return vrb_qp_to_rts(&all->port, all->qp, vrb_ud_qkey(all, all->key),
+			     kind->retries && kind->retries(domain->ctx));
 }
 
 static void ud_qp_event(struct vrb_owner *owner, enum ibv_event_type type)
