@@ -106,6 +106,34 @@ static void test_number_zero(void **state)
 	close_dgram(rig);
 }
 
+static void expect_segment(struct rig *rig, int i, size_t len)
+{
+	assert_int_equal(fake_qp(rig_qp(rig))->recvs.last.sge[i].length, len);
+}
+
+/* The driver would post the lower 16 bits of longer segments. */
+static void test_long_receives(void **state)
+{
+	const size_t len = UINT16_MAX + 1;
+	struct iovec iov[2] = { { buf, len }, { buf, 2 * len } };
+	struct rig *rig = *state;
+	struct fid_ep *alias = NULL;
+
+	open_dgram(rig);
+	assert_int_equal(fi_recv(rig->ep, buf, len - 2, NULL, 0, NULL), 0);
+	expect_segment(rig, 0, len - 2);
+	assert_int_equal(fi_recv(rig->ep, buf, len, NULL, 0, NULL), 0);
+	expect_segment(rig, 0, UINT16_MAX);
+	assert_int_equal(fi_recvv(rig->ep, iov, NULL, 2, 0, NULL), 0);
+	expect_segment(rig, 0, UINT16_MAX);
+	expect_segment(rig, 1, UINT16_MAX);
+	assert_int_equal(fi_ep_alias(rig->ep, &alias, FI_TRANSMIT | FI_COMPLETION), 0);
+	assert_int_equal(fi_recv(alias, buf, len, NULL, 0, NULL), 0);
+	expect_segment(rig, 0, UINT16_MAX);
+	assert_int_equal(fi_close(&alias->fid), 0);
+	close_dgram(rig);
+}
+
 /* With the CQs of the first endpoint. */
 static struct fid_ep *another_ep(struct rig *rig)
 {
@@ -204,7 +232,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_unordered),	 RIG_TEST(test_number_zero),
 		RIG_TEST(test_flushed_by_close), RIG_TEST(test_unread_at_close),
-		RIG_TEST(test_address_handles),
+		RIG_TEST(test_address_handles),	 RIG_TEST(test_long_receives),
 	};
 
 	return RIG_RUN("dgram_efa", tests);

@@ -93,6 +93,8 @@ int vrb_dgram_init(struct vrb_dgram *ep, const struct fi_info *info)
 
 	ofi_lock_init(&ep->lock);
 	ep->prefix = info->mode & FI_MSG_PREFIX ? VRB_GRH_SIZE : 0;
+	/* Drivers without order keep 16 bits of a length, which is more than a datagram has. */
+	ep->recv_max = (ep->ep.domain->unordered ? UINT16_MAX : UINT32_MAX) - ep->prefix;
 	ep->ep.rq->dgram = true;
 	ep->tclass = vrb_tclass_of(ep->ep.domain->base.info, info);
 	if (!ret)
@@ -122,6 +124,7 @@ void vrb_dgram_mirror(struct vrb_dgram *alias, const struct vrb_dgram *self)
 {
 	alias->av = self->av;
 	alias->prefix = self->prefix;
+	alias->recv_max = self->recv_max;
 	alias->rx_sge[0] = self->rx_sge[0];
 	alias->spill = self->spill;
 	alias->headers = self->headers;

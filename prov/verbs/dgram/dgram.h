@@ -28,6 +28,7 @@ struct vrb_dgram {
 	struct vrb_ep ep;
 	struct vrb_av *av; /* the bound AV */
 	size_t prefix;	   /* VRB_GRH_SIZE with FI_MSG_PREFIX, else 0; constant */
+	size_t recv_max;   /* bytes that a segment of a receive has, less the prefix; constant */
 	/*
 	 * Limits for the fast path of sends and injects. Both are 0 until the endpoint is enabled,
 	 * and while the address handles in av cannot be used as they are, so that the slow path is

@@ -380,9 +380,14 @@ static ssize_t post_recv(struct vrb_dgram *ep, struct ibv_sge *sge, size_t count
 			 size_t len, void *context, uint64_t flags)
 {
 	struct ibv_recv_wr wr = { .num_sge = (int)count };
+	uint32_t max = (uint32_t)(ep->recv_max + ep->prefix);
 	int headers;
+	size_t i;
 
 	sge[0] = ep->rx_sge[0];
+	for (i = 1; i <= count; i++)
+		if (sge[i].length > max)
+			sge[i].length = max;
 	vrb_wq_enter(ep->ep.rq, ep->ep.lock_posts);
 	headers = aim_header(ep, sge, buf);
 	wr.sg_list = sge + 1 - headers;
@@ -434,7 +439,7 @@ OFI_INLINE ssize_t dgram_recv_on(struct fid_ep *fid, void *buf, size_t len, void
 	struct vrb_wq *rq = ep->ep.rq;
 	int err;
 
-	if (ofi_unlikely(!buf || (len - ep->prefix - 1) >> 31))
+	if (ofi_unlikely(!buf || len - ep->prefix - 1 >= ep->recv_max))
 		return recv_slow(fid, buf, len, desc, src, context);
 	if (lock && ofi_unlikely(!ofi_trylock(&rq->lock)))
 		return recv_contended(fid, buf, len, desc, src, context);
