@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Ends of connections on unreliable datagrams whose ports have different MTUs. */
+/*
+ * Ends of connections on unreliable datagrams whose ports have different MTUs, and the traffic
+ * class of the way back.
+ */
 #include "unit.h"
 
 #include <string.h>
@@ -117,6 +120,32 @@ static void adapters_have_one_mtu(void **state)
 	ud_net_end();
 }
 
+static uint8_t answered_with(uint8_t tos)
+{
+	const struct ud_net_params marked = { .tos = tos };
+	uint8_t answer;
+
+	ud_net_begin(7, &marked);
+	ud_net_join(0, 1, &active, &passive);
+	assert_int_equal(ud_net_post(active, IBV_WR_SEND, bytes, 10, 0, 0, 8), 0);
+	assert_int_equal(watch(), 2);
+	answer = passive->rc.ud->path->attr.grh.traffic_class;
+	ud_net_end();
+	return answer;
+}
+
+/* What a packet says about congestion on its way says nothing about the way back. */
+static void marks_are_not_sent_back(void **state)
+{
+	enum { DSCP = 26 << 2, ECT1 = 1, ECT0 = 2, CE = 3 };
+
+	(void)state;
+	assert_int_equal(answered_with(DSCP), DSCP);
+	assert_int_equal(answered_with(DSCP | ECT1), DSCP | ECT1);
+	assert_int_equal(answered_with(DSCP | ECT0), DSCP | ECT0);
+	assert_int_equal(answered_with(DSCP | CE), DSCP | ECT0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -126,6 +155,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(words_may_lack_the_mtu, begin, end),
 		cmocka_unit_test_setup_teardown(a_request_fits_every_port, begin, end),
 		cmocka_unit_test(adapters_have_one_mtu),
+		cmocka_unit_test(marks_are_not_sent_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -282,6 +282,7 @@ static void put_ipv4(uint8_t *header, unsigned int from)
 	const uint8_t address[4] = { 10, 0, 0, (uint8_t)from };
 
 	header[0] = 0x45;
+	header[1] = net.params.tos;
 	header[3] = (uint8_t)from;
 	memcpy(header + 12, address, sizeof(address));
 }

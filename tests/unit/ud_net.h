@@ -50,6 +50,7 @@ struct ud_conn {
 struct ud_net_params {
 	uint32_t loss, duplicates, delayed;
 	bool no_inline;
+	uint8_t tos;		  /* of packets that arrive */
 	bool srd;		  /* constant */
 	uint32_t max_cqe;	  /* of the device, if it is not 0; constant */
 	bool no_rd_atom;	  /* reliable queue pairs do not serve reads; constant */

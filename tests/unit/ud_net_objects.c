@@ -44,6 +44,8 @@ int ibv_init_ah_from_wc(struct ibv_context *ctx, uint8_t port, struct ibv_wc *wc
 	(void)ctx;
 	(void)wc;
 	*attr = (struct ibv_ah_attr){ .is_global = 1, .port_num = port, .grh.dgid = grh->sgid };
+	/* See put_ipv4() of ud_net.c. */
+	attr->grh.traffic_class = ((const uint8_t *)grh)[21];
 	return 0;
 }
 

@@ -590,7 +590,9 @@ int vrb_ud_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc);
 /* Returns receives to the device. */
 void vrb_ud_repost(struct vrb_ud *all);
 
-/* Paths (ud_path.c). */
+/* Paths (ud_path.c). The attributes of the way back lack the packet's mark of congestion. */
+bool vrb_ud_attr_from(const struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx,
+		      struct ibv_ah_attr *attr);
 const struct vrb_ah *vrb_ud_path_get(struct vrb_ud *all, const struct ibv_ah_attr *attr);
 /* Returns one of the endpoint's paths to that GID, NULL if the domain has needed none yet. */
 const struct vrb_ah *vrb_ud_path_to(struct vrb_ud *all, const uint8_t *gid);

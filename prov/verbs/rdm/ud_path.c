@@ -4,6 +4,22 @@
 #include "prov/verbs/provider/tclass.h"
 #include "ud_int.h"
 
+enum { ECN = 3, ECN_CE = 3, ECN_ECT0 = 2 };
+
+bool vrb_ud_attr_from(const struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx,
+		      struct ibv_ah_attr *attr)
+{
+	struct ibv_wc copy = *wc;
+
+	*attr = (struct ibv_ah_attr){ 0 };
+	if (ibv_init_ah_from_wc(vrb_rc_domain(all->ep)->ctx, all->port.num, &copy,
+				(struct ibv_grh *)(uintptr_t)rx->sge.addr, attr))
+		return false;
+	if ((attr->grh.traffic_class & ECN) == ECN_CE)
+		attr->grh.traffic_class ^= ECN_CE ^ ECN_ECT0;
+	return true;
+}
+
 const struct vrb_ah *vrb_ud_path_to(struct vrb_ud *all, const uint8_t *gid)
 {
 	struct vrb_domain *domain = vrb_rc_domain(all->ep);

@@ -419,17 +419,13 @@ static struct vrb_ud_conn *with_path(struct vrb_ud_conn *ud, const struct ibv_wc
 				     const struct vrb_ud_rx *rx)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
-	struct ibv_ah_attr attr = { 0 };
-	struct ibv_wc copy = *wc;
+	struct ibv_ah_attr attr;
 
 	if (ud->path)
 		return ud;
 	if (ud->asleep)
 		return vrb_ud_wake(ud);
-	if (!all->grh)
-		return NULL;
-	if (ibv_init_ah_from_wc(vrb_rc_domain(all->ep)->ctx, all->port.num, &copy,
-				(struct ibv_grh *)(uintptr_t)rx->sge.addr, &attr))
+	if (!all->grh || !vrb_ud_attr_from(all, wc, rx, &attr))
 		return NULL;
 	if (all->port.link_layer == IBV_LINK_LAYER_ETHERNET)
 		ofi_rdm_addr_gid(&ud->conn->peer->addr, attr.grh.dgid.raw);

@@ -99,16 +99,14 @@ static void refuse_peers(struct vrb_ud *all, const struct ibv_wc *wc,
 
 void vrb_ud_refuse(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx)
 {
-	struct ibv_ah_attr attr = { 0 };
-	struct ibv_wc copy = *wc;
+	struct ibv_ah_attr attr;
 
 	/* Nobody waits for an answer to the others. */
 	if (rx->packet.kind < VRB_UD_NUMBERED || !may_refuse(all))
 		return;
 	if (!all->grh)
 		refuse_peers(all, wc, &rx->packet);
-	else if (!ibv_init_ah_from_wc(vrb_rc_domain(all->ep)->ctx, all->port.num, &copy,
-				      (struct ibv_grh *)(uintptr_t)rx->sge.addr, &attr))
+	else if (vrb_ud_attr_from(all, wc, rx, &attr))
 		send_refusal(all, wc, &rx->packet, &attr, rx->packet.id);
 }
 
