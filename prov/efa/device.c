@@ -97,24 +97,18 @@ bool efa_device_takes(const struct vrb_device *dev, struct ofi_miss *why)
 	return !err;
 }
 
-/* Returns true if the environment, or a configuration file, asks for the device's RDMA. */
-static bool is_asked_for(void)
-{
-	int wanted;
-
-	return !fi_param_get_bool(&efa_prov, "use_device_rdma", &wanted) && wanted;
-}
-
 uint32_t efa_device_reads(struct ibv_context *ctx)
 {
 	struct efadv_device_attr attr = { 0 };
+	int wanted;
 
 	if (!efa_params.use_device_rdma)
 		return 0;
 	if (!efadv_query_device(ctx, &attr, sizeof(attr)) &&
 	    attr.device_caps & EFADV_DEVICE_ATTR_CAPS_RDMA_READ && attr.max_rdma_size)
 		return attr.max_rdma_size;
-	if (is_asked_for())
+	/* The environment, or a configuration file, asks for it. */
+	if (!fi_param_get_bool(&efa_prov, "use_device_rdma", &wanted) && wanted)
 		FI_WARN_ONCE(
 			&efa_prov, FI_LOG_DOMAIN,
 			"FI_EFA_USE_DEVICE_RDMA is set, but %s has no RDMA reads: data are sent\n",
