@@ -103,13 +103,22 @@ void ofi_rdm_complete_tx(struct ofi_rdm_ep *ep, void *context, uint64_t flags, i
 	ofi_rdm_put(ep, ep->tx_cq, &item);
 }
 
+/* The address of a scalable endpoint stands for those of its contexts. */
+static void name_sender(struct ofi_cq_item *item, const struct ofi_rdm_peer *from)
+{
+	struct ofi_rdm_addr base = from->addr;
+
+	ofi_rdm_cq_name_sender(item,
+			       ofi_rdm_addr_shift(&base, -from->context) ? &base : &from->addr);
+}
+
 static void set_source(struct ofi_rdm_ep *ep, struct ofi_cq_item *item, struct ofi_rdm_peer *from)
 {
 	item->src = from ? ofi_rdm_peer_source(from) : FI_ADDR_NOTAVAIL;
 	if (ofi_unlikely(ep->source_err) && from && item->src == FI_ADDR_NOTAVAIL) {
 		item->err = FI_EADDRNOTAVAIL;
 		if (ep->rx_cq)
-			ofi_rdm_cq_name_sender(item, &from->addr);
+			name_sender(item, from);
 	}
 }
 

@@ -189,6 +189,29 @@ static void the_domain_is_held_until_the_queue_has_left_its_wait_set(void **stat
 	assert_int_equal(fi_close(&in_set.wait_set->fid), 0);
 }
 
+/* The address vector takes the address of a scalable endpoint, not those of its contexts. */
+static void a_context_is_named_by_its_endpoint(void **state)
+{
+	struct ofi_cq_item item = { .flags = FI_RECV };
+	struct fi_cq_err_entry error = { 0 };
+	static struct ofi_rdm_recv recv;
+	static struct ofi_rdm_peer peer;
+	static struct ofi_rdm_ep ep;
+
+	(void)state;
+	ep.rx_cq = (struct ofi_rdm_cq *)cq;
+	ep.source_err = true;
+	peer.ep = &ep;
+	peer.source = peer.fi_addr = FI_ADDR_NOTAVAIL;
+	peer.context = 2;
+	peer.addr.in.sin_family = AF_INET;
+	peer.addr.in.sin_port = htons(4002);
+	ofi_rdm_complete_rx(&ep, &recv, &item, &peer);
+	assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
+	assert_int_equal(error.err, FI_EADDRNOTAVAIL);
+	assert_int_equal(((struct sockaddr_in *)error.err_data)->sin_port, htons(4000));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -200,6 +223,7 @@ int main(void)
 						end),
 		cmocka_unit_test_setup_teardown(
 			the_domain_is_held_until_the_queue_has_left_its_wait_set, begin, end),
+		cmocka_unit_test_setup_teardown(a_context_is_named_by_its_endpoint, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("rdm_cq", tests, NULL, NULL);
