@@ -141,7 +141,7 @@ struct ofi_rdm_proto_recv {
 enum ofi_rdm_proto_in_state {
 	OFI_RDM_PROTO_IN_FREE,
 	OFI_RDM_PROTO_IN_PART,	     /* a segment that is kept for its message */
-	OFI_RDM_PROTO_IN_WHOLE,	     /* all bytes have arrived */
+	OFI_RDM_PROTO_IN_WHOLE,	     /* no more bytes will come */
 	OFI_RDM_PROTO_IN_ASSEMBLING, /* more segments will come */
 	OFI_RDM_PROTO_IN_ANNOUNCED,  /* an RTS */
 	OFI_RDM_PROTO_IN_READING,
@@ -279,7 +279,8 @@ void ofi_rdm_proto_peer_up(struct ofi_rdm_proto_peer *peer, uint32_t credits, ui
 			   size_t eager);
 /*
  * Called when the peer is no longer connected, or never will be. All operations complete with err,
- * but unexpected messages that have arrived completely stay. May be called repeatedly.
+ * but unexpected messages stay if they have arrived completely or are claimed. May be called
+ * repeatedly.
  */
 void ofi_rdm_proto_peer_down(struct ofi_rdm_proto_peer *peer, int err);
 /* Returns true if nothing in flight to or from the peer requires a connection. */

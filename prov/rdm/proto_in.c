@@ -527,10 +527,28 @@ static void drop_unexpected(struct ofi_rdm_proto_peer *peer,
 	}
 }
 
+/* The rest of what is claimed will not come. The receive of the claim completes with err. */
+static void fail_claimed(struct ofi_rdm_proto_peer *peer, int err)
+{
+	struct ofi_rdm_match_msg *msg;
+	struct ofi_rdm_proto_in *in;
+
+	TAILQ_FOREACH (msg, &peer->proto->match[OFI_RDM_PROTO_TAGGED].claimed, order) {
+		if (!is_incomplete_of(msg, peer))
+			continue;
+		in = (struct ofi_rdm_proto_in *)msg;
+		release_parts(in);
+		in_refund(in, in->cost);
+		in->err = err;
+		in->state = OFI_RDM_PROTO_IN_WHOLE;
+	}
+}
+
 void ofi_rdm_proto_in_fail_all(struct ofi_rdm_proto_peer *peer, int err)
 {
 	struct ofi_rdm_proto_in *in, *next;
 
+	fail_claimed(peer, err);
 	drop_unexpected(peer, is_incomplete_of);
 	for (in = TAILQ_FIRST(&peer->ins); in; in = next) {
 		next = TAILQ_NEXT(in, link);

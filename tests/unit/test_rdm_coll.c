@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Support of the protocol for collective operations: messages separate from the application's, and
- * receives that are withdrawn.
+ * receives that are withdrawn. Claimed messages whose sender is gone.
  */
 #include "unit.h"
 
@@ -14,6 +14,7 @@ enum { TAG = 7 };
 static struct sim_endpoint *ep;
 static struct ofi_rdm_proto_peer *peer;
 static struct ofi_rdm_match_node *buckets[2][4];
+static uint8_t flags; /* of the messages that come */
 
 static int setup(void **state)
 {
@@ -22,6 +23,7 @@ static int setup(void **state)
 	(void)state;
 	memset(&sim, 0, sizeof(sim));
 	memset(buckets, 0, sizeof(buckets));
+	flags = OFI_RDM_WIRE_TAGGED | OFI_RDM_WIRE_COLLECTIVE;
 	sim_start(1, &options);
 	sim.hostile = true;
 	ep = sim_endpoint_at(0);
@@ -48,9 +50,7 @@ static enum ofi_rdm_wire_error come(enum ofi_rdm_wire_type type, uint64_t total,
 {
 	struct ofi_rdm_wire_packet packet = {
 		.type = type,
-		.flags = type == OFI_RDM_WIRE_SEG_NEXT
-				 ? 0
-				 : OFI_RDM_WIRE_TAGGED | OFI_RDM_WIRE_COLLECTIVE,
+		.flags = type == OFI_RDM_WIRE_SEG_NEXT ? 0 : flags,
 		.id = 5,
 		.tag = TAG,
 		.total = total,
@@ -204,13 +204,60 @@ static void test_send_from(void **state)
 	sim_complete_all(&ep->qps[1]);
 }
 
+static int last_err;
+
+static void note_recv(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_done *done)
+{
+	last_err = done->err;
+	sim_recv_done(proto, done);
+}
+
+static void claim(void *context)
+{
+	struct ofi_rdm_proto_in *in = ofi_rdm_proto_peek(&ep->proto, true, 1, TAG, 0);
+
+	assert_non_null(in);
+	ofi_rdm_match_claim(&ep->proto.match[true], &in->match, context);
+}
+
+/* The receive of the claim tells that the sender is gone, and nothing else remains of it. */
+static void test_claimed(void **state)
+{
+	struct ofi_rdm_proto_ops ops = sim_ops;
+	struct sim_recv *recv = sim_recv_new(ep);
+	uint64_t tag, used;
+
+	(void)state;
+	ops.recv_done = note_recv;
+	ep->proto.ops = &ops;
+	flags = OFI_RDM_WIRE_TAGGED;
+	assert_int_equal(come(OFI_RDM_WIRE_RTS, 1000, 0, 0), OFI_RDM_WIRE_OK);
+	claim(&flags);
+	assert_int_equal(come(OFI_RDM_WIRE_SEG_FIRST, 50, 0, 10), OFI_RDM_WIRE_OK);
+	claim(recv);
+	used = ep->proto.budget.used;
+	assert_int_equal(come(OFI_RDM_WIRE_SEG_NEXT, 0, 10, 20), OFI_RDM_WIRE_OK);
+	ofi_rdm_proto_peer_down(peer, FI_ECONNRESET);
+	assert_int_equal(ep->proto.budget.used, used);
+	recv->tagged = true;
+	recv->len = 50;
+	sim_recv_start(recv);
+	assert_true(ofi_rdm_proto_recv_claimed(&ep->proto, &recv->recv, recv));
+	assert_false(recv->used);
+	assert_int_equal(last_err, FI_ECONNRESET);
+	assert_true(ofi_rdm_proto_discard_claimed(&ep->proto, true, &flags, &tag));
+	assert_int_equal(tag, TAG);
+	assert_true(TAILQ_EMPTY(&peer->ins));
+	ep->proto.ops = &sim_ops;
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_apart),	  CASE(test_withdraw),	CASE(test_withdraw_read),
-		CASE(test_without_reads), CASE(test_send_from),
+		CASE(test_without_reads), CASE(test_send_from), CASE(test_claimed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
