@@ -19,6 +19,7 @@
 #include "coll.h"
 #include "cq.h"
 #include "ep.h"
+#include "fence.h"
 #include "lock.h"
 #include "msg.h"
 #include "no_calls.h"
@@ -29,6 +30,7 @@
 #include "srx.h"
 #include "prov/base/name.h"
 #include "stats.h"
+#include "upcall.h"
 #include "work.h"
 
 #define DRAIN_MS 2000
@@ -109,22 +111,31 @@ int ofi_rdm_enable(struct ofi_rdm_ep *ep, uint8_t halves)
  * Returns true if no message, operation, fence or control packet is left and every work request is
  * complete.
  */
-static bool is_drained(struct ofi_rdm_ep *ep)
+static bool is_drained(struct ofi_rdm_peer *peer)
+{
+	return TAILQ_EMPTY(&peer->proto.outs) && STAILQ_EMPTY(&peer->ops) && !peer->marker &&
+	       STAILQ_EMPTY(&peer->proto.flow.control) &&
+	       ofi_rdm_xport(&peer->proto)->settled(&peer->proto);
+}
+
+/* Returns true if no operation uses the application's memory. Receives may go on. */
+static bool has_sent(struct ofi_rdm_peer *peer)
+{
+	return STAILQ_EMPTY(&peer->ops) && ofi_rdm_fence_passed(peer);
+}
+
+static bool all_are(const struct ofi_rdm_ep *ep, bool (*is)(struct ofi_rdm_peer *peer))
 {
 	uint32_t i;
 
-	for (i = 0; i < ep->peer_count; i++) {
-		struct ofi_rdm_peer *peer = ep->peers[i];
-
-		if (!TAILQ_EMPTY(&peer->proto.outs) || !STAILQ_EMPTY(&peer->ops) || peer->marker ||
-		    !STAILQ_EMPTY(&peer->proto.flow.control) ||
-		    !ep->proto.xport.ops->settled(&peer->proto))
+	for (i = 0; i < ep->peer_count; i++)
+		if (!is(ep->peers[i]))
 			return false;
-	}
 	return true;
 }
 
-static void ep_drain(struct ofi_rdm_ep *ep)
+/* Waits until `is` returns true for all peers, but not too long. */
+static void ep_drain(struct ofi_rdm_ep *ep, bool (*is)(struct ofi_rdm_peer *peer))
 {
 	struct ofi_patience patience = { .ms = DRAIN_MS };
 	bool done;
@@ -132,7 +143,7 @@ static void ep_drain(struct ofi_rdm_ep *ep)
 	do {
 		ep->proto.xport.ops->progress(&ep->proto);
 		ofi_rdm_lock(ep);
-		done = is_drained(ep);
+		done = all_are(ep, is);
 		ofi_rdm_unlock(ep);
 		if (!done)
 			sched_yield();
@@ -172,19 +183,47 @@ static void ep_free(struct ofi_rdm_ep *ep)
 	ops->free(ep);
 }
 
+/*
+ * Ends the operations that still use the memory of a closed context, with their connections: those
+ * of the peers for which `is` does not return true.
+ */
+static void end_users(struct ofi_rdm_ep *ep, bool (*is)(struct ofi_rdm_peer *peer))
+{
+	struct ofi_rdm_peer *peer;
+	uint32_t i;
+
+	ofi_rdm_lock(ep);
+	for (i = 0; i < ep->peer_count; i++) {
+		peer = ep->peers[i];
+		if (is(peer))
+			continue;
+		if (peer->proto.up)
+			ofi_rdm_xport(&peer->proto)->overdue(&peer->proto);
+		else
+			ofi_rdm_down(peer, FI_ECANCELED);
+	}
+	ofi_rdm_unlock(ep);
+	ep_drain(ep, is);
+}
+
 void ofi_rdm_stop(struct ofi_rdm_ep *ep, uint8_t half, uint64_t cntrs)
 {
 	struct ofi_trigger_match match = { .owner = ep, .part = half };
+	uint32_t i;
 
 	ofi_triggers_cancel(&ep->domain->triggers, &match);
 	ofi_rdm_lock(ep);
 	ep->enabled &= (uint8_t)~half;
 	ep->receives = ep->receives && ep->enabled & OFI_RDM_RX;
+	for (i = 0; i < ep->peer_count; i++)
+		ep->peers[i]->marker_set = false;
 	ofi_rdm_unlock(ep);
 	if (half == OFI_RDM_TX && ep->enabled)
-		ep_drain(ep);
+		ep_drain(ep, has_sent);
 	ofi_rdm_release_cq(ep, half);
 	ofi_rdm_release_cntrs(ep, cntrs);
+	if (half == OFI_RDM_TX && ep->enabled)
+		end_users(ep, has_sent);
 	if (half == OFI_RDM_TX)
 		return;
 	ofi_rdm_lock(ep);
@@ -206,7 +245,7 @@ int ofi_rdm_close(struct ofi_rdm_ep *ep)
 		return ret;
 	ofi_triggers_cancel(&domain->triggers, &match);
 	if (ep->enabled)
-		ep_drain(ep);
+		ep_drain(ep, is_drained);
 	ep_free(ep);
 	ofi_ref_put(&domain->ref);
 	return 0;

@@ -52,6 +52,7 @@ static void remove_marker(struct ofi_rdm_peer *peer)
 {
 	ofi_rdm_op_put(peer->marker);
 	peer->marker = NULL;
+	peer->marker_set = false;
 	ofi_rdm_proto_peer_fence(&peer->proto, peer->ep->ordered);
 }
 
@@ -85,16 +86,14 @@ int ofi_rdm_fence_add(struct ofi_rdm_peer *peer, struct ofi_rdm_fenced *item)
 	return 0;
 }
 
-/*
- * Returns true if everything before the marker has completed. Control packets sent after the marker
- * do not matter.
- */
-static bool has_passed(struct ofi_rdm_peer *peer)
+bool ofi_rdm_fence_passed(struct ofi_rdm_peer *peer)
 {
 	const struct ofi_rdm_xport_ops *xport = ofi_rdm_xport(&peer->proto);
 
 	if (!TAILQ_EMPTY(&peer->proto.outs) || !TAILQ_EMPTY(&peer->answers))
 		return false;
+	if (xport->quiet(&peer->proto))
+		return true;
 	if (!peer->marker_set) {
 		peer->marker_set = true;
 		peer->marker_at = xport->mark(&peer->proto);
@@ -106,7 +105,7 @@ bool ofi_rdm_fence_open(struct ofi_rdm_peer *peer)
 {
 	struct ofi_rdm_fenced *item;
 
-	if (!has_passed(peer))
+	if (!ofi_rdm_fence_passed(peer))
 		return false;
 	STAILQ_REMOVE_HEAD(&peer->ops, link);
 	item = STAILQ_FIRST(&peer->fenced);

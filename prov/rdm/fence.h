@@ -23,6 +23,12 @@ int ofi_rdm_fence_add(struct ofi_rdm_peer *peer, struct ofi_rdm_fenced *item);
  */
 bool ofi_rdm_fence_open(struct ofi_rdm_peer *peer);
 /*
+ * Returns true if all messages and atomics are complete, and all that was sent before the marker.
+ * Without one, the first call with marker_set false takes its place. Control packets sent later do
+ * not matter.
+ */
+bool ofi_rdm_fence_passed(struct ofi_rdm_peer *peer);
+/*
  * Fails the operations behind a marker that was taken out of peer->ops, or queues them there to be
  * failed.
  */

@@ -212,7 +212,7 @@ struct ofi_rdm_xport_ops {
 	 * than there is memory for.
 	 */
 	void (*fault)(struct ofi_rdm_proto_peer *peer, enum ofi_rdm_wire_error error);
-	/* Ends the connection because the peer does not give up a right to memory in time. */
+	/* Ends the connection because the peer does not give up memory in time. */
 	void (*overdue)(struct ofi_rdm_proto_peer *peer);
 	/*
 	 * Makes the transport call ofi_rdm_try_again() soon: something could not be sent, and

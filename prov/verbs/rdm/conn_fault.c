@@ -60,7 +60,7 @@ void vrb_rdm_conn_overdue(struct ofi_rdm_proto_peer *of)
 
 	FI_WARN_SPARSE(
 		&vrb_prov, FI_LOG_EP_CTRL,
-		"peer %s: fi_close of a collective group timed out waiting for it to read a message: connection ended\n",
+		"peer %s: fi_close of a context or a collective group timed out waiting for it: connection ended\n",
 		vrb_rdm_conn_name(peer, text));
 	vrb_rdm_conn_step_failed(peer, FI_ECONNABORTED);
 }

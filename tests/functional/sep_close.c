@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Once a context of a scalable endpoint is closed, its operations no longer use the memory of the
+ * application, although the other context of the index goes on.
+ */
+#include <pthread.h>
+#include <string.h>
+#include "sep.h"
+
+enum { INDEX = 1, LONG = 8 << 20 };
+
+static struct sep_pair pair;
+static uint64_t window = 5, one = 1, old; /* `old` receives the value of `window` */
+static uint8_t from[LONG], to[LONG];
+
+static void poll_all(void)
+{
+	struct fi_cq_tagged_entry entry;
+	int i;
+
+	for (i = 0; i < 2 * SEP_MANY; i++)
+		fi_cq_read(pair.side[i / SEP_MANY].cq[i % SEP_MANY], &entry, 0);
+}
+
+static void exchange(void)
+{
+	uint64_t out = 3, in = 0;
+	fi_addr_t source;
+
+	OK(fi_trecv(pair.side[1].rx[INDEX], &in, sizeof(in), NULL, FI_ADDR_UNSPEC, 1, 0, &in));
+	OK(fi_tsend(pair.side[0].tx[INDEX], &out, sizeof(out), NULL, sep_addr(&pair, 0, INDEX), 1,
+		    &out));
+	sep_wait(&pair, 1, INDEX, &source);
+	sep_wait(&pair, 0, INDEX, &source);
+	EQUAL(in, out);
+}
+
+static void open_tx(void)
+{
+	struct sep_side *side = &pair.side[0];
+
+	OK(fi_tx_context(side->sep, INDEX, NULL, &side->tx[INDEX], NULL));
+	OK(fi_ep_bind(side->tx[INDEX], &side->cq[INDEX]->fid, FI_TRANSMIT));
+	OK(fi_enable(side->tx[INDEX]));
+}
+
+static void *answer_late(void *none)
+{
+	struct fi_cq_tagged_entry entry;
+	uint64_t end = now_ms() + 1000;
+
+	sleep_ms(300);
+	while (now_ms() < end)
+		fi_cq_read(pair.side[1].cq[INDEX], &entry, 0);
+	return none;
+}
+
+/* The context waits for answers, although everything that was sent has arrived. */
+static void atomic_with_answer(void)
+{
+	pthread_t thread;
+	struct fid_mr *mr;
+
+	CHECK(!pthread_create(&thread, NULL, answer_late, NULL));
+	OK(fi_mr_reg(pair.domain, &window, sizeof(window), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 0,
+		     0, &mr, NULL));
+	OK(fi_fetch_atomic(pair.side[0].tx[INDEX], &one, 1, NULL, &old, NULL,
+			   sep_addr(&pair, 0, INDEX), (uintptr_t)&window, fi_mr_key(mr), FI_UINT64,
+			   FI_SUM, NULL));
+	OK(fi_close(&pair.side[0].tx[INDEX]->fid));
+	EQUAL(old, 5);
+	pthread_join(thread, NULL);
+	open_tx();
+	CHECK(sep_wait(&pair, 0, INDEX, &(fi_addr_t){ 0 }).flags & FI_ATOMIC);
+	OK(fi_close(&mr->fid));
+}
+
+/* A message that nobody has received when the context is closed cannot be received later. */
+static void long_message(void)
+{
+	struct fi_cq_err_entry error = { 0 };
+	uint64_t end;
+
+	memset(from, 1, LONG);
+	memset(to, 0, LONG);
+	OK(fi_tsend(pair.side[0].tx[INDEX], from, LONG, NULL, sep_addr(&pair, 0, INDEX), 3, NULL));
+	OK(fi_close(&pair.side[0].tx[INDEX]->fid));
+	memset(from, 2, LONG);
+	OK(fi_trecv(pair.side[1].rx[INDEX], to, LONG, NULL, FI_ADDR_UNSPEC, 3, 0, NULL));
+	for (end = now_ms() + 500; now_ms() < end;)
+		poll_all();
+	EQUAL(to[0], 0);
+	/* The receive fails if it is posted before the peer knows. */
+	fi_cq_readerr(pair.side[1].cq[INDEX], &error, 0);
+	open_tx();
+	exchange();
+}
+
+static void test(void)
+{
+	sep_open(&pair, FI_THREAD_SAFE);
+	exchange();
+	atomic_with_answer();
+	long_message();
+	sep_close(&pair);
+}
+
+int main(void)
+{
+	return run_test(test);
+}
