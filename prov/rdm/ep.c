@@ -124,6 +124,12 @@ static bool has_sent(struct ofi_rdm_peer *peer)
 	return STAILQ_EMPTY(&peer->ops) && ofi_rdm_fence_passed(peer);
 }
 
+/* Returns true if no message is being received. What arrives in segments is dropped from now on. */
+static bool has_received(struct ofi_rdm_peer *peer)
+{
+	return ofi_rdm_proto_recvs_withdraw(&peer->proto);
+}
+
 static bool all_are(const struct ofi_rdm_ep *ep, bool (*is)(struct ofi_rdm_peer *peer))
 {
 	uint32_t i;
@@ -199,7 +205,7 @@ static void end_users(struct ofi_rdm_ep *ep, bool (*is)(struct ofi_rdm_peer *pee
 			continue;
 		if (peer->proto.up)
 			ofi_rdm_xport(&peer->proto)->overdue(&peer->proto);
-		else
+		else if (is == has_sent)
 			ofi_rdm_down(peer, FI_ECANCELED);
 	}
 	ofi_rdm_unlock(ep);
@@ -222,13 +228,15 @@ void ofi_rdm_stop(struct ofi_rdm_ep *ep, uint8_t half, uint64_t cntrs)
 		ep_drain(ep, has_sent);
 	ofi_rdm_release_cq(ep, half);
 	ofi_rdm_release_cntrs(ep, cntrs);
-	if (half == OFI_RDM_TX && ep->enabled)
-		end_users(ep, has_sent);
-	if (half == OFI_RDM_TX)
-		return;
-	ofi_rdm_lock(ep);
-	ofi_rdm_recvs_stop(ep);
-	ofi_rdm_unlock(ep);
+	if (half == OFI_RDM_RX) {
+		ofi_rdm_lock(ep);
+		ofi_rdm_recvs_stop(ep);
+		ofi_rdm_unlock(ep);
+	}
+	if (half == OFI_RDM_RX && ep->enabled)
+		ep_drain(ep, has_received);
+	if (ep->enabled)
+		end_users(ep, half == OFI_RDM_TX ? has_sent : has_received);
 }
 
 int ofi_rdm_close(struct ofi_rdm_ep *ep)

@@ -390,6 +390,11 @@ bool ofi_rdm_proto_discard_claimed(struct ofi_rdm_proto *proto, bool tagged, con
 bool ofi_rdm_proto_cancel(struct ofi_rdm_proto *proto, bool tagged, const void *context);
 /* Completes all posted receives with FI_ECANCELED. */
 void ofi_rdm_proto_cancel_all(struct ofi_rdm_proto *proto);
+/*
+ * Does the same with receives of the peer's messages that are arriving in segments, whose rest is
+ * dropped. Returns true if none is left; others end by themselves, or with the connection.
+ */
+bool ofi_rdm_proto_recvs_withdraw(struct ofi_rdm_proto_peer *peer);
 
 /*
  * Processes a packet. If *kept is set, the packet is still in use, in what the transport's keep()

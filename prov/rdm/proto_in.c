@@ -484,6 +484,25 @@ bool ofi_rdm_proto_recv_withdraw(struct ofi_rdm_proto_peer *peer, struct ofi_rdm
 	return false;
 }
 
+bool ofi_rdm_proto_recvs_withdraw(struct ofi_rdm_proto_peer *peer)
+{
+	struct ofi_rdm_proto_recv *recv;
+	struct ofi_rdm_proto_in *in;
+	bool left = false;
+
+	TAILQ_FOREACH (in, &peer->ins, link) {
+		recv = in->recv;
+		if (recv && in->state == OFI_RDM_PROTO_IN_ASSEMBLING) {
+			in->recv = NULL;
+			in->discard = true;
+			if (!--recv->users)
+				end_canceled(peer->proto, recv);
+		}
+		left = left || in->recv;
+	}
+	return !left;
+}
+
 void ofi_rdm_proto_cancel_all(struct ofi_rdm_proto *proto)
 {
 	struct ofi_rdm_match_recv *recv;

@@ -96,10 +96,34 @@ static void long_message(void)
 	exchange();
 }
 
+/* A context that is closed while it receives a long message lets go of the buffer. */
+static void half_received(void)
+{
+	struct sep_side *side = &pair.side[1];
+	fi_addr_t source;
+	int i;
+
+	memset(from, 1, LONG);
+	OK(fi_trecv(side->rx[INDEX], to, LONG, NULL, FI_ADDR_UNSPEC, 2, 0, NULL));
+	OK(fi_tsend(pair.side[0].tx[INDEX], from, LONG, NULL, sep_addr(&pair, 0, INDEX), 2, from));
+	while (!*(volatile uint8_t *)to)
+		poll_all();
+	OK(fi_close(&side->rx[INDEX]->fid));
+	memset(to, 2, LONG);
+	sep_wait(&pair, 0, INDEX, &source);
+	for (i = 0; i < LONG; i++)
+		EQUAL(to[i], 2);
+	OK(fi_rx_context(side->sep, INDEX, NULL, &side->rx[INDEX], NULL));
+	OK(fi_ep_bind(side->rx[INDEX], &side->cq[INDEX]->fid, FI_RECV));
+	OK(fi_enable(side->rx[INDEX]));
+	exchange();
+}
+
 static void test(void)
 {
 	sep_open(&pair, FI_THREAD_SAFE);
 	exchange();
+	half_received();
 	atomic_with_answer();
 	long_message();
 	sep_close(&pair);

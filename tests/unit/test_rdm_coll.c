@@ -137,6 +137,28 @@ static void test_withdraw(void **state)
 	assert_int_equal(come(OFI_RDM_WIRE_SEG_NEXT, 0, 10, 40), OFI_RDM_WIRE_OK);
 }
 
+/* A message that arrives in segments lets go of its receive; one that is read does not. */
+static void test_withdraw_all(void **state)
+{
+	struct sim_recv *recv = post(OFI_RDM_PROTO_COLLECTIVE, 50), *read;
+	uint8_t before[50];
+
+	(void)state;
+	assert_int_equal(come(OFI_RDM_WIRE_SEG_FIRST, 50, 0, 10), OFI_RDM_WIRE_OK);
+	assert_true(ofi_rdm_proto_recvs_withdraw(peer));
+	assert_false(recv->used);
+	memcpy(before, recv->bytes, sizeof(before));
+	assert_int_equal(come(OFI_RDM_WIRE_SEG_NEXT, 0, 10, 40), OFI_RDM_WIRE_OK);
+	assert_memory_equal(recv->bytes, before, sizeof(before));
+	assert_true(TAILQ_EMPTY(&peer->ins));
+	read = post(OFI_RDM_PROTO_COLLECTIVE, 1000);
+	assert_int_equal(come(OFI_RDM_WIRE_RTS, 1000, 0, 0), OFI_RDM_WIRE_OK);
+	assert_false(ofi_rdm_proto_recvs_withdraw(peer));
+	sim_complete_all(&ep->qps[1]);
+	assert_false(read->used);
+	assert_true(ofi_rdm_proto_recvs_withdraw(peer));
+}
+
 /* It is read, whatever the endpoint prefers, and ends by itself. */
 static void test_withdraw_read(void **state)
 {
@@ -256,8 +278,9 @@ static void test_claimed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_apart),	  CASE(test_withdraw),	CASE(test_withdraw_read),
-		CASE(test_without_reads), CASE(test_send_from), CASE(test_claimed),
+		CASE(test_apart),	  CASE(test_withdraw),	    CASE(test_withdraw_all),
+		CASE(test_withdraw_read), CASE(test_without_reads), CASE(test_send_from),
+		CASE(test_claimed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
