@@ -22,7 +22,8 @@ static uint8_t level_of(uint64_t flags)
 {
 	if (flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE))
 		return OFI_RDM_PROTO_DELIVERY;
-	if ((flags & (FI_INJECT_COMPLETE | FI_INJECT)) && !(flags & FI_COMPLETION))
+	/* Data that is copied is followed to its end, so that a failure is reported. */
+	if ((flags & (FI_INJECT_COMPLETE | FI_INJECT | FI_COMPLETION)) == FI_INJECT_COMPLETE)
 		return OFI_RDM_PROTO_INJECT;
 	return OFI_RDM_PROTO_TRANSMIT;
 }

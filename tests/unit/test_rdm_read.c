@@ -8,6 +8,8 @@
 #include "prov/rdm/cq.h"
 #include "prov/rdm/domain_progress.h"
 #include "prov/rdm/ep.h"
+#include "prov/rdm/lock.h"
+#include "prov/rdm/work.h"
 #include "prov/rdm/objects.h"
 #include "prov/verbs/rdm/arrive.h"
 
@@ -37,6 +39,7 @@ static struct ofi_rdm_peer *peers[] = { &from.rdm };
 static struct vrb_rdm_rx_buf buffer;
 static uint8_t bytes[LEN];
 static bool has_packet, is_full;
+static struct ofi_rdm_proto_out *last_out;
 
 static int poll_device(struct ibv_cq *polled, int count, struct ibv_wc *wc)
 {
@@ -59,7 +62,7 @@ static int send_packet(struct ofi_rdm_proto_peer *peer, const void *hdr, size_t 
 	(void)iov;
 	(void)offset;
 	(void)len;
-	(void)out;
+	last_out = out;
 	assert_ptr_equal(peer, &from.rdm.proto);
 	return is_full ? -FI_EAGAIN : 0;
 }
@@ -88,6 +91,9 @@ static int begin(void **state)
 	};
 
 	(void)state;
+	memset(&rc, 0, sizeof(rc));
+	memset(&from, 0, sizeof(from));
+	memset(&domain, 0, sizeof(domain));
 	context.ops.poll_cq = poll_device;
 	rc.rdm.info = &info;
 	rc.rdm.fd = -1;
@@ -161,10 +167,37 @@ static void unexpected_message_completes_a_send(void **state)
 	assert_int_equal(entry.flags, FI_SEND);
 }
 
+/* Nobody waits for what is injected, but its loss is an error. */
+static void lost_injected_message_is_reported(void **state)
+{
+	struct fi_msg_tagged msg = {
+		.msg_iov = &(struct iovec){ bytes, LEN },
+		.iov_count = 1,
+		.tag = TAG,
+	};
+	struct fi_cq_err_entry error = { 0 };
+
+	(void)state;
+	is_full = false;
+	rc.rdm.by_addr = peers;
+	rc.rdm.by_addr_size = 1;
+	rc.rdm.enabled = OFI_RDM_TX;
+	rc.rdm.inject_size = LEN;
+	assert_int_equal(ofi_rdm_send_work(&rc.rdm, &msg, FI_INJECT, true, 0, false), 0);
+	assert_non_null(last_out);
+	ofi_rdm_lock(&rc.rdm);
+	ofi_rdm_proto_sent(&from.rdm.proto, last_out, FI_ECONNRESET);
+	ofi_rdm_unlock(&rc.rdm);
+	assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
+	assert_int_equal(error.err, FI_ECONNRESET);
+	assert_true(error.flags == (FI_SEND | FI_TAGGED));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(unexpected_message_completes_a_send, begin, end),
+		cmocka_unit_test_setup_teardown(lost_injected_message_is_reported, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("rdm_read", tests, NULL, NULL);
