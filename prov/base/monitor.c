@@ -17,6 +17,7 @@
 #include <rdma/fi_errno.h>
 #include "maps.h"
 #include "monitor.h"
+#include "src/ds/fork.h"
 #include "src/ds/thread.h"
 
 #define EVENTS (UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_REMAP)
@@ -63,6 +64,7 @@ struct ofi_monitor_hub {
 	}
 
 static struct ofi_monitor_hub process_hub = HUB_INIT;
+OFI_FORK_MUTEX(fds_lock, OFI_FORK_INNER); /* held while the descriptors come and go */
 
 /*
  * The child watches nothing. If it kept the descriptor open, the parent's memory would stay watched
@@ -268,13 +270,13 @@ static bool hub_changing(const struct ofi_monitor_hub *hub)
 	return ioctl(hub->fd, UFFDIO_COPY, &nothing) < 0 && errno == EAGAIN;
 }
 
-/* A child that is forked meanwhile must not close a descriptor that already has another owner. */
+/* A child that is forked meanwhile would leave it open, or close the next one of this number. */
 static void close_fd(int *fd)
 {
-	int old = *fd;
-
+	pthread_mutex_lock(&fds_lock);
+	close(*fd);
 	*fd = -1;
-	close(old);
+	pthread_mutex_unlock(&fds_lock);
 }
 
 /*
@@ -366,20 +368,31 @@ static int start_threads(struct ofi_monitor_hub *hub)
 	return -err;
 }
 
-static int hub_start(struct ofi_monitor_hub *hub)
+static int open_fds(struct ofi_monitor_hub *hub)
 {
-	int fd = uffd_open(), stopfd, err;
+	int fd = uffd_open(), err;
 
 	if (fd < 0)
 		return fd;
-	stopfd = eventfd(0, EFD_CLOEXEC);
-	if (stopfd < 0) {
+	hub->stopfd = eventfd(0, EFD_CLOEXEC);
+	if (hub->stopfd < 0) {
 		err = errno;
 		close(fd);
 		return -err;
 	}
 	hub->fd = fd;
-	hub->stopfd = stopfd;
+	return 0;
+}
+
+static int hub_start(struct ofi_monitor_hub *hub)
+{
+	int err;
+
+	pthread_mutex_lock(&fds_lock);
+	err = open_fds(hub);
+	pthread_mutex_unlock(&fds_lock);
+	if (err)
+		return err;
 	hub->watches = 0;
 	return start_threads(hub);
 }
