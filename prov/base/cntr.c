@@ -324,13 +324,6 @@ static int cntr_reached(const struct ofi_cntr *cntr, uint64_t threshold, uint64_
 	return errors_of(cntr) != errors ? -FI_EAVAIL : -FI_EAGAIN;
 }
 
-static int cntr_yield(void *object, int ms)
-{
-	(void)object;
-	(void)ms;
-	return sched_yield();
-}
-
 static int cntr_sleep(void *object, int ms)
 {
 	struct ofi_cntr *cntr = object;
@@ -357,7 +350,7 @@ static void cntr_nap(struct ofi_cntr *cntr, struct ofi_sleeper *sleeper, uint64_
 	deaf = is_deaf(cntr);
 	ofi_unlock(&cntr->lock);
 	if (deaf)
-		ofi_sleeper_sleep(sleeper, cntr_yield, cntr, 0);
+		sched_yield();
 	else if (!ret && !ofi_triggers_due(cntr->triggers) &&
 		 cntr_reached(cntr, threshold, errors) == -FI_EAGAIN)
 		ofi_sleeper_sleep(sleeper, cntr_sleep, cntr,

@@ -210,20 +210,6 @@ bool ofi_sleeper_ended(const struct ofi_sleeper *sleeper)
 	return true;
 }
 
-void ofi_sleeper_look(struct ofi_sleeper *sleeper)
-{
-	struct ofi_wait *wait = sleeper->wait;
-
-	ofi_lock(&wait->lock);
-	if (!sleeper->joined)
-		wait->sleepers++;
-	else if (sleeper->seen != wait->signals)
-		wait->late--;
-	sleeper->joined = true;
-	sleeper->seen = wait->signals;
-	ofi_unlock(&wait->lock);
-}
-
 static void sleeper_forget(void *arg)
 {
 	struct ofi_sleeper *sleeper = arg;
@@ -237,6 +223,28 @@ static void sleeper_forget(void *arg)
 		wait->late--;
 	ofi_unlock(&wait->lock);
 	sleeper->joined = false;
+}
+
+static int not_at_all(void *object, int timeout)
+{
+	(void)object;
+	return timeout;
+}
+
+void ofi_sleeper_look(struct ofi_sleeper *sleeper)
+{
+	struct ofi_wait *wait = sleeper->wait;
+
+	/* A call that always finds something to do does not sleep, but can be canceled. */
+	ofi_sleeper_sleep(sleeper, not_at_all, NULL, 0);
+	ofi_lock(&wait->lock);
+	if (!sleeper->joined)
+		wait->sleepers++;
+	else if (sleeper->seen != wait->signals)
+		wait->late--;
+	sleeper->joined = true;
+	sleeper->seen = wait->signals;
+	ofi_unlock(&wait->lock);
 }
 
 void ofi_sleeper_leave(struct ofi_sleeper *sleeper)

@@ -64,15 +64,15 @@ bool ofi_wait_clear(struct ofi_wait *wait);
 /* Ends all waiting calls, or the next one if there are none. */
 void ofi_wait_end(struct ofi_wait *wait);
 
-/* Begins a waiting call. Until it ends, its thread can be canceled only where it sleeps. */
+/* Begins a waiting call. Until it ends, its thread can be canceled only in the next two calls. */
 void ofi_sleeper_begin(struct ofi_sleeper *sleeper, struct ofi_wait *wait);
 /* Called before each check for the event, and so before each sleep. */
 void ofi_sleeper_look(struct ofi_sleeper *sleeper);
-/* Returns true if an ofi_wait_end() applies to this call. */
-bool ofi_sleeper_ended(const struct ofi_sleeper *sleeper);
 /* Calls and returns sleep(object, timeout), which must hold and take nothing. */
 int ofi_sleeper_sleep(struct ofi_sleeper *sleeper, int (*sleep)(void *object, int timeout),
 		      void *object, int timeout);
+/* Returns true if an ofi_wait_end() applies to this call. */
+bool ofi_sleeper_ended(const struct ofi_sleeper *sleeper);
 /* Ends the call. */
 void ofi_sleeper_leave(struct ofi_sleeper *sleeper);
 

@@ -236,28 +236,43 @@ static void *sleep_forever(void *arg)
 	return NULL;
 }
 
+/* There is always something to check, so it does not sleep. */
+static void *look_forever(void *arg)
+{
+	struct ofi_sleeper sleeper;
+
+	ofi_sleeper_begin(&sleeper, arg);
+	for (;;)
+		ofi_sleeper_look(&sleeper);
+	return NULL;
+}
+
+static void cancel_one(enum fi_wait_obj kind, void *(*waits)(void *arg))
+{
+	struct ofi_wait wait;
+	pthread_t thread;
+	void *ret;
+
+	assert_int_equal(ofi_wait_init(&wait, kind), 0);
+	assert_int_equal(pthread_create(&thread, NULL, waits, &wait), 0);
+	usleep(10000);
+	assert_int_equal(pthread_cancel(thread), 0);
+	assert_int_equal(pthread_join(thread, &ret), 0);
+	assert_ptr_equal(ret, PTHREAD_CANCELED);
+	assert_int_equal(wait.sleepers, 0);
+	ofi_wait_signal(&wait);
+	assert_true(ofi_wait_clear(&wait));
+	ofi_wait_fini(&wait);
+}
+
 /* Not every way to sleep is a cancellation point for the C library. */
 static void a_sleeper_can_be_canceled(void **state)
 {
-	static const enum fi_wait_obj kinds[] = { FI_WAIT_FD, FI_WAIT_YIELD, FI_WAIT_MUTEX_COND };
-	struct ofi_wait wait;
-	pthread_t thread;
-	unsigned int i;
-	void *ret;
-
 	(void)state;
-	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		assert_int_equal(ofi_wait_init(&wait, kinds[i]), 0);
-		assert_int_equal(pthread_create(&thread, NULL, sleep_forever, &wait), 0);
-		usleep(10000);
-		assert_int_equal(pthread_cancel(thread), 0);
-		assert_int_equal(pthread_join(thread, &ret), 0);
-		assert_ptr_equal(ret, PTHREAD_CANCELED);
-		assert_int_equal(wait.sleepers, 0);
-		ofi_wait_signal(&wait);
-		assert_true(ofi_wait_clear(&wait));
-		ofi_wait_fini(&wait);
-	}
+	cancel_one(FI_WAIT_FD, sleep_forever);
+	cancel_one(FI_WAIT_YIELD, sleep_forever);
+	cancel_one(FI_WAIT_MUTEX_COND, sleep_forever);
+	cancel_one(FI_WAIT_FD, look_forever);
 }
 
 static void time_left(void **state)
