@@ -118,7 +118,10 @@ static bool is_drained(struct ofi_rdm_peer *peer)
 	       ofi_rdm_xport(&peer->proto)->settled(&peer->proto);
 }
 
-/* Returns true if no operation uses the application's memory. Receives may go on. */
+/*
+ * Returns true if no operation uses the application's memory. Receives may go on. The first call
+ * makes silent work requests complete.
+ */
 static bool has_sent(struct ofi_rdm_peer *peer)
 {
 	return STAILQ_EMPTY(&peer->ops) && ofi_rdm_fence_passed(peer);
@@ -132,12 +135,12 @@ static bool has_received(struct ofi_rdm_peer *peer)
 
 static bool all_are(const struct ofi_rdm_ep *ep, bool (*is)(struct ofi_rdm_peer *peer))
 {
+	bool all = true;
 	uint32_t i;
 
 	for (i = 0; i < ep->peer_count; i++)
-		if (!is(ep->peers[i]))
-			return false;
-	return true;
+		all &= is(ep->peers[i]);
+	return all;
 }
 
 /* Waits until `is` returns true for all peers, but not too long. */
@@ -205,7 +208,8 @@ static void end_users(struct ofi_rdm_ep *ep, bool (*is)(struct ofi_rdm_peer *pee
 			continue;
 		if (peer->proto.up)
 			ofi_rdm_xport(&peer->proto)->overdue(&peer->proto);
-		else if (is == has_sent)
+		/* What had not begun would be sent on the next connection. */
+		if (!peer->proto.up && is == has_sent)
 			ofi_rdm_down(peer, FI_ECANCELED);
 	}
 	ofi_rdm_unlock(ep);

@@ -96,17 +96,23 @@ static void long_message(void)
 	exchange();
 }
 
-/* A context that is closed while it receives a long message lets go of the buffer. */
-static void half_received(void)
+/*
+ * A context that is closed while it receives a long message lets go of the buffer. Returns false if
+ * the message was complete by then.
+ */
+static bool half_received(void)
 {
 	struct sep_side *side = &pair.side[1];
+	struct fi_cq_tagged_entry entry;
+	uint64_t end = deadline();
 	fi_addr_t source;
+	bool complete;
 	int i;
 
 	memset(from, 1, LONG);
 	OK(fi_trecv(side->rx[INDEX], to, LONG, NULL, FI_ADDR_UNSPEC, 2, 0, NULL));
 	OK(fi_tsend(pair.side[0].tx[INDEX], from, LONG, NULL, sep_addr(&pair, 0, INDEX), 2, from));
-	while (!*(volatile uint8_t *)to)
+	for (; !*(volatile uint8_t *)to; pause_until(end, "the first byte of a message"))
 		poll_all();
 	OK(fi_close(&side->rx[INDEX]->fid));
 	memset(to, 2, LONG);
@@ -116,14 +122,19 @@ static void half_received(void)
 	OK(fi_rx_context(side->sep, INDEX, NULL, &side->rx[INDEX], NULL));
 	OK(fi_ep_bind(side->rx[INDEX], &side->cq[INDEX]->fid, FI_RECV));
 	OK(fi_enable(side->rx[INDEX]));
+	complete = fi_cq_read(side->cq[INDEX], &entry, 1) == 1;
 	exchange();
+	return !complete;
 }
 
 static void test(void)
 {
+	int tries = 10;
+
 	sep_open(&pair, FI_THREAD_SAFE);
 	exchange();
-	half_received();
+	while (!half_received())
+		CHECK(--tries);
 	atomic_with_answer();
 	long_message();
 	sep_close(&pair);

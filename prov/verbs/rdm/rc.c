@@ -288,6 +288,9 @@ static bool rc_passed(struct ofi_rdm_proto_peer *peer, uint32_t mark)
 
 	if ((int32_t)(conn->tail - mark) >= 0)
 		return true;
+	/* The connection has ended; its queue pair completes what is left. */
+	if (!conn->live)
+		return false;
 	vrb_rc_conn_probe(conn, &peer->flow);
 	if (conn->slots[(conn->head - 1) & conn->mask].flags & OFI_RDM_SILENT)
 		vrb_rdm_conn_retry_post(peer);
