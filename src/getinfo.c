@@ -268,6 +268,8 @@ static bool explains_all(void)
 /* An unknown name causes no warning: programs probe for providers that may be absent. */
 static void explain_name(const struct request *req)
 {
+	if (ofi_providers_start())
+		return;
 	if (TAILQ_EMPTY(ofi_providers()))
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
 			"fi_getinfo: no provider is available: none is built in, and FI_PROVIDER_PATH has no plug-in\n");

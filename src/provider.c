@@ -168,6 +168,11 @@ static void provider_start(void)
 	starting = false;
 }
 
+bool ofi_providers_start(void)
+{
+	return starting;
+}
+
 const struct ofi_provider_list *ofi_providers(void)
 {
 	if (!starting)

@@ -81,7 +81,7 @@ static struct fi_info *providers(const char *wanted)
 
 static void say_missing(const char *wanted, const struct fi_info *list, char *text, size_t len)
 {
-	const char *names[MAX_NAMES];
+	const char *names[MAX_NAMES] = { NULL };
 	struct ofi_hint hint;
 	size_t count = 0, used, i;
 

@@ -36,11 +36,10 @@ static const char *const names[] = { "perf", "trace", "noop" };
 static void hook_use(const char *word)
 {
 	static const char prefix[] = "ofi_hook_"; /* in the names of other releases */
-	size_t i;
+	size_t skip = strncasecmp(word, prefix, strlen(prefix)) ? 0 : strlen(prefix), i;
+	const char *name = word + skip;
 
-	if (!strncasecmp(word, prefix, strlen(prefix)))
-		word += strlen(prefix);
-	for (i = 0; i < COUNT(names) && strcasecmp(word, names[i]); i++)
+	for (i = 0; i < COUNT(names) && strcasecmp(name, names[i]); i++)
 		;
 	if (i < COUNT(names)) {
 		hooks.active = true;
@@ -50,7 +49,7 @@ static void hook_use(const char *word)
 	}
 	FI_WARN(&ofi_core_prov, FI_LOG_CORE,
 		"FI_HOOK=%s: no hook has this name%s; use perf, trace or noop, separated by ;\n",
-		word, ofi_did_you_mean(word, names, COUNT(names)).text);
+		word, ofi_did_you_mean(name, names, COUNT(names)).text);
 }
 
 static void hook_start(void)
