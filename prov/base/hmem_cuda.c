@@ -174,8 +174,8 @@ static int begin_copy(const void *addr, struct visit *visit)
 {
 	if (may_copy)
 		return cuda_enter(addr, visit);
-	FI_WARN(NULL, FI_LOG_CORE,
-		"memory of a CUDA device is not copied: FI_HMEM_CUDA_ENABLE_XFER is off\n");
+	FI_WARN_SPARSE(NULL, FI_LOG_CORE,
+		       "memory of a CUDA device is not copied: FI_HMEM_CUDA_ENABLE_XFER is off\n");
 	return -FI_EOPNOTSUPP;
 }
 

@@ -194,7 +194,8 @@ static inline void vrb_inline_gather(struct ibv_send_wr *wr, uint8_t *data)
 	if (wr->num_sge < 2 || !(wr->send_flags & IBV_SEND_INLINE))
 		return;
 	for (i = 0; i < wr->num_sge; i++) {
-		memcpy(data + len, (void *)(uintptr_t)sge[i].addr, sge[i].length);
+		if (sge[i].length)
+			memcpy(data + len, (void *)(uintptr_t)sge[i].addr, sge[i].length);
 		len += sge[i].length;
 	}
 	*sge = (struct ibv_sge){ .addr = (uintptr_t)data, .length = len };
