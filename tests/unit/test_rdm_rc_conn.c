@@ -196,6 +196,9 @@ static void a_mark_is_passed_when_all_before_it_is_complete(void **state)
 	assert_false(rc_peer.starved);
 	conn->slots[(conn->head - 1) & conn->mask].flags = OFI_RDM_SILENT;
 	conn->tail++;
+	assert_false(ops->passed(&rc_peer.rdm.proto, mark)); /* nor is one that has ended probed */
+	assert_false(rc_peer.starved);
+	conn->live = true;
 	assert_false(ops->passed(&rc_peer.rdm.proto, mark)); /* there is no credit for a probe */
 	assert_true(rc_peer.starved);
 	conn->head++; /* which the mark does not stand for */
