@@ -163,17 +163,12 @@ ssize_t ofi_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64
 	return cq->slow->ops->take_error(cq, entry) ? 1 : -FI_EAGAIN;
 }
 
-/* Returns 0 to poll again, or -FI_EAGAIN, or another error. */
+/* Returns 0 to poll again; -FI_EAGAIN if a signal or the timeout ends the wait. */
 static int cq_sleep(void *object, int timeout)
 {
 	struct pollfd fd = { .fd = ((struct ofi_cq *)object)->slow->epfd, .events = POLLIN };
-	int ret;
+	int ret = poll(&fd, 1, timeout);
 
-	if (fd.fd < 0) {
-		sched_yield();
-		return 0;
-	}
-	ret = poll(&fd, 1, timeout);
 	if (ret < 0)
 		return errno == EINTR ? -FI_EAGAIN : -errno;
 	return ret ? 0 : -FI_EAGAIN;
@@ -188,13 +183,15 @@ static int cq_nap(struct ofi_cq *cq, struct ofi_sleeper *sleeper, uint64_t start
 	ofi_sleeper_look(sleeper);
 	if (ofi_sleeper_ended(sleeper) || !left)
 		return -FI_EAGAIN;
-	if (slow->epfd >= 0) {
-		ret = slow->ops->trywait(cq);
-		if (ret)
-			return ret == -FI_EAGAIN ? 0 : ret;
-		if (slow->stats)
-			ofi_stats_add_shared(slow->stats, OFI_STATS_SLEEPS, 1);
+	if (slow->epfd < 0) {
+		sched_yield();
+		return 0;
 	}
+	ret = slow->ops->trywait(cq);
+	if (ret)
+		return ret == -FI_EAGAIN ? 0 : ret;
+	if (slow->stats)
+		ofi_stats_add_shared(slow->stats, OFI_STATS_SLEEPS, 1);
 	return ofi_sleeper_sleep(sleeper, cq_sleep, cq, left);
 }
 

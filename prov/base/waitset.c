@@ -72,19 +72,20 @@ static int waitset_wait(struct fid_wait *fid, int timeout)
 	struct ofi_waitset *set = (struct ofi_waitset *)fid;
 	struct ofi_sleeper sleeper;
 	uint64_t start = ofi_now_ms();
-	bool ready;
 	int ret;
 
 	ofi_sleeper_begin(&sleeper, &set->wait);
 	do {
 		ret = ofi_waitset_trywait(set);
-		ready = ret == -FI_EAGAIN;
-		if (!ret)
-			ret = ofi_sleeper_sleep(&sleeper, waitset_sleep, set,
-						ofi_wait_left(start, timeout));
-	} while (ret == -FI_EAGAIN && !ready);
+		if (ret) {
+			ret = ret == -FI_EAGAIN ? 0 : ret;
+			break;
+		}
+		ret = ofi_sleeper_sleep(&sleeper, waitset_sleep, set,
+					ofi_wait_left(start, timeout));
+	} while (ret == -FI_EAGAIN);
 	ofi_sleeper_leave(&sleeper);
-	return ready ? 0 : ret;
+	return ret;
 }
 
 static void waitset_free(struct ofi_waitset *set)
