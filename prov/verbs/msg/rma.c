@@ -263,12 +263,12 @@ ssize_t vrb_rma_build(const struct vrb_ep *ep, const struct fi_msg_rma *msg, uin
 	return rma_build(ep, msg, flags, read, wr, len, mode);
 }
 
-/* `data` has room for inline data of several segments; it is NULL if there is one segment. */
-OFI_INLINE ssize_t post_any(struct vrb_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
-			    bool read, uint8_t *data)
+static OFI_OUTLINE ssize_t rmamsg_any(struct vrb_ep *ep, const struct fi_msg_rma *msg,
+				      uint64_t flags, bool read)
 {
 	struct ibv_sge sge[VRB_IOV_MAX];
 	struct ibv_send_wr wr = { .sg_list = sge };
+	uint8_t data[VRB_INLINE_MAX];
 	struct vrb_tx_mode mode;
 	size_t len;
 	ssize_t ret = rma_build(ep, msg, flags, read, &wr, &len, &mode);
@@ -277,25 +277,10 @@ OFI_INLINE ssize_t post_any(struct vrb_ep *ep, const struct fi_msg_rma *msg, uin
 		return vrb_trigger_rma(ep, read ? FI_OP_READ : FI_OP_WRITE, msg, flags);
 	if (ret)
 		return ret;
-	if (data)
-		vrb_inline_gather(&wr, data);
+	vrb_inline_gather(&wr, data);
 	vrb_wq_enter(ep->sq, ep->lock_posts);
 	return vrb_sq_post(ep->sq, &wr, msg->context, (read ? RMA_READ : RMA_WRITE) | mode.silent,
 			   len, flags & FI_MORE, ep->lock_posts);
-}
-
-static OFI_OUTLINE ssize_t single_slow(struct vrb_ep *ep, const struct fi_msg_rma *msg,
-				       uint64_t flags, bool read)
-{
-	return post_any(ep, msg, flags, read, NULL);
-}
-
-static OFI_OUTLINE ssize_t rmamsg_any(struct vrb_ep *ep, const struct fi_msg_rma *msg,
-				      uint64_t flags, bool read)
-{
-	uint8_t data[VRB_INLINE_MAX];
-
-	return post_any(ep, msg, flags, read, data);
 }
 
 OFI_INLINE ssize_t rma_msg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags,
@@ -303,10 +288,8 @@ OFI_INLINE ssize_t rma_msg(struct fid_ep *fid, const struct fi_msg_rma *msg, uin
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 
-	if (!is_single(ep, msg))
+	if (!is_single(ep, msg) || ofi_unlikely(flags & ~USUAL_FLAGS))
 		return rmamsg_any(ep, msg, flags, read);
-	if (ofi_unlikely(flags & ~USUAL_FLAGS))
-		return single_slow(ep, msg, flags, read);
 	return post_single(ep, msg, flags, read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, lock);
 }
 
