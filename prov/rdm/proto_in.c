@@ -460,6 +460,16 @@ bool ofi_rdm_proto_cancel(struct ofi_rdm_proto *proto, bool tagged, const void *
 	return recv;
 }
 
+/* Drops the rest of a message that arrives in segments. Returns false for other messages. */
+static bool in_let_go(struct ofi_rdm_proto_in *in)
+{
+	if (in->state != OFI_RDM_PROTO_IN_ASSEMBLING)
+		return false;
+	in->recv = NULL;
+	in->discard = true;
+	return true;
+}
+
 bool ofi_rdm_proto_recv_withdraw(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_recv *recv)
 {
 	struct ofi_rdm_proto_in *in;
@@ -471,13 +481,8 @@ bool ofi_rdm_proto_recv_withdraw(struct ofi_rdm_proto_peer *peer, struct ofi_rdm
 	TAILQ_FOREACH (in, &peer->ins, link)
 		if (in->recv == recv)
 			break;
-	if (!in)
+	if (!in || in_let_go(in))
 		return true;
-	if (in->state == OFI_RDM_PROTO_IN_ASSEMBLING) {
-		in->recv = NULL;
-		in->discard = true;
-		return true;
-	}
 	if (!in->err)
 		in->err = FI_ECANCELED;
 	ofi_rdm_proto_progress(peer);
@@ -492,12 +497,8 @@ bool ofi_rdm_proto_recvs_withdraw(struct ofi_rdm_proto_peer *peer)
 
 	TAILQ_FOREACH (in, &peer->ins, link) {
 		recv = in->recv;
-		if (recv && in->state == OFI_RDM_PROTO_IN_ASSEMBLING) {
-			in->recv = NULL;
-			in->discard = true;
-			if (!--recv->users)
-				end_canceled(peer->proto, recv);
-		}
+		if (recv && in_let_go(in) && !--recv->users)
+			end_canceled(peer->proto, recv);
 		left = left || in->recv;
 	}
 	return !left;
