@@ -129,6 +129,16 @@ static void others_have_no_address(void **state)
 	assert_int_equal(error.err_data_size, 0);
 }
 
+/* Prepares an endpoint that reports senders of unknown address, and such a sender. */
+static void prepare(struct ofi_rdm_ep *ep, struct ofi_rdm_peer *peer)
+{
+	ep->rx_cq = (struct ofi_rdm_cq *)cq;
+	ep->source_err = true;
+	peer->ep = ep;
+	peer->source = peer->fi_addr = FI_ADDR_NOTAVAIL;
+	peer->addr.in.sin_family = AF_INET;
+}
+
 /* With FI_SOURCE_ERR, a receive from a sender of unknown address fails for counters, too. */
 static void an_unknown_source_is_counted_as_an_error(void **state)
 {
@@ -140,12 +150,9 @@ static void an_unknown_source_is_counted_as_an_error(void **state)
 	static struct ofi_cntr cntr;
 
 	(void)state;
-	ep.rx_cq = (struct ofi_rdm_cq *)cq;
+	prepare(&ep, &peer);
 	ep.cntrs[OFI_RDM_RECV] = &cntr;
-	ep.counts = ep.source_err = true;
-	peer.ep = &ep;
-	peer.source = peer.fi_addr = FI_ADDR_NOTAVAIL;
-	peer.addr.in.sin_family = AF_INET;
+	ep.counts = true;
 	ofi_rdm_complete_rx(&ep, &recv, &item, &peer);
 	assert_int_equal(cntr.value, 0);
 	assert_int_equal(cntr.errors, 1);
@@ -199,12 +206,8 @@ static void a_context_is_named_by_its_endpoint(void **state)
 	static struct ofi_rdm_ep ep;
 
 	(void)state;
-	ep.rx_cq = (struct ofi_rdm_cq *)cq;
-	ep.source_err = true;
-	peer.ep = &ep;
-	peer.source = peer.fi_addr = FI_ADDR_NOTAVAIL;
+	prepare(&ep, &peer);
 	peer.context = 2;
-	peer.addr.in.sin_family = AF_INET;
 	peer.addr.in.sin_port = htons(4002);
 	ofi_rdm_complete_rx(&ep, &recv, &item, &peer);
 	assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
