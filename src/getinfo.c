@@ -268,7 +268,7 @@ static bool explains_all(void)
 /* An unknown name causes no warning: programs probe for providers that may be absent. */
 static void explain_name(const struct request *req)
 {
-	if (ofi_providers_start())
+	if (ofi_providers_starting())
 		return;
 	if (TAILQ_EMPTY(ofi_providers()))
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE,

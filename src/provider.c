@@ -38,7 +38,7 @@ enum { RANK_OTHERS = 1000 };
 
 static struct ofi_registry registry = { .list = TAILQ_HEAD_INITIALIZER(registry.list) };
 static pthread_once_t registry_once = PTHREAD_ONCE_INIT;
-/* What runs while the registry starts, such as fi_prov_ini, may call the library. */
+/* Code that runs while the registry starts, such as fi_prov_ini, may call the library. */
 static _Thread_local bool starting;
 static char *filter;
 
@@ -168,7 +168,7 @@ static void provider_start(void)
 	starting = false;
 }
 
-bool ofi_providers_start(void)
+bool ofi_providers_starting(void)
 {
 	return starting;
 }

@@ -14,7 +14,7 @@
 /* Loads the providers on the first call. The list does not change afterward. */
 const struct ofi_provider_list *ofi_providers(void);
 /* Returns true in the thread that loads them. */
-bool ofi_providers_start(void);
+bool ofi_providers_starting(void);
 
 /*
  * Logs that there is no provider of this name, the available ones, and the one that was probably
