@@ -208,7 +208,7 @@ static void end_users(struct ofi_rdm_ep *ep, bool (*is)(struct ofi_rdm_peer *pee
 			continue;
 		if (peer->proto.up)
 			ofi_rdm_xport(&peer->proto)->overdue(&peer->proto);
-		/* What had not begun would be sent on the next connection. */
+		/* Otherwise the next connection would send what has not begun. */
 		if (!peer->proto.up && is == has_sent)
 			ofi_rdm_down(peer, FI_ECANCELED);
 	}

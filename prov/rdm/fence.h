@@ -24,8 +24,8 @@ int ofi_rdm_fence_add(struct ofi_rdm_peer *peer, struct ofi_rdm_fenced *item);
 bool ofi_rdm_fence_open(struct ofi_rdm_peer *peer);
 /*
  * Returns true if all messages and atomics are complete, and all that was sent before the marker.
- * Without one, the first call with marker_set false takes its place. Control packets sent later do
- * not matter.
+ * If there is no marker, the first call with marker_set false takes its place. Control packets that
+ * are sent later do not matter.
  */
 bool ofi_rdm_fence_passed(struct ofi_rdm_peer *peer);
 /*

@@ -152,7 +152,7 @@ static int no_control(struct fid *fid, int command, void *arg)
 	return -FI_ENOSYS;
 }
 
-/* What a provider cannot copy is missing in the copy. */
+/* The copy lacks what a provider cannot copy. */
 static void test_dup_without_nic(void **state)
 {
 	struct fi_ops ops = { .size = sizeof(ops), .close = nic_close, .control = no_control };

@@ -333,7 +333,7 @@ static void test_down(void **state)
 	rig_no_entry(rig->cq[0]);
 }
 
-/* They are posted before the error state, in which a device may refuse them. */
+/* Held work requests are posted before the error state, in which a device may refuse them. */
 static void test_down_refuses(void **state)
 {
 	struct rig *rig = *state;

@@ -134,7 +134,7 @@ static uint8_t answered_with(uint8_t tos)
 	return answer;
 }
 
-/* What a packet says about congestion on its way says nothing about the way back. */
+/* A packet's mark of congestion says nothing about the way back. */
 static void marks_are_not_sent_back(void **state)
 {
 	enum { DSCP = 26 << 2, ECT1 = 1, ECT0 = 2, CE = 3 };

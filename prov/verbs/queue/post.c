@@ -47,7 +47,7 @@ void vrb_batch_free(struct vrb_batch *batch)
 	free(batch);
 }
 
-/* Copies a work request into position n. Usually it has one segment, with inline data always. */
+/* Copies a work request into position n. Usually it has one segment; inline data always is one. */
 OFI_INLINE void copy(struct vrb_batch *batch, uint32_t n, const struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *held = &batch->wr[n];

@@ -275,7 +275,7 @@ struct vrb_ud {
 	uint32_t requests;   /* that have arrived and wait to be handled */
 	uint32_t inline_max; /* packets up to this length are posted inline */
 
-	/* Packets in the device's send queue. NULL: posted inline, or, without order, free. */
+	/* Packets in the device's send queue. NULL means posted inline, or, without order, free. */
 	struct vrb_ud_tx *sq[VRB_UD_SQ];
 	uint64_t sq_head, sq_tail;
 	uint64_t sq_reports; /* all before this one are reported as sent */
@@ -471,7 +471,7 @@ bool vrb_ud_random(struct vrb_ud *all, uint32_t *random);
 struct vrb_ud_tx *vrb_ud_tx_new(struct vrb_ud *all);
 /* Frees the packet, once the device does not read it any more. */
 void vrb_ud_tx_put(struct vrb_ud *all, struct vrb_ud_tx *tx);
-/* Without order: moves sq_head to a free place, if there is room. */
+/* Moves sq_head to a free place, if there is room. Only devices without order need it. */
 void vrb_ud_sq_seek(struct vrb_ud *all);
 /* Posts a packet to the device. Returns false if it counts as lost because there is no room. */
 bool vrb_ud_put(struct vrb_ud *all, const struct vrb_ud_way *way, struct ibv_sge sge,

@@ -74,7 +74,7 @@ int vrb_ud_qp_open(struct vrb_ud *all)
 			 .max_send_sge = 1,
 			 .max_recv_sge = 1 },
 	};
-	/* Without order each packet has a buffer, even one that is only a header. */
+	/* On a device without order, each packet has a buffer, even one that is only a header. */
 	uint32_t max, most = all->unordered ? VRB_UD_HEAD_MAX - 1 : INLINE_MAX;
 	const char *call;
 	int ret, err = vrb_inline_max(domain->ctx, IBV_QPT_UD, &call, &max);

@@ -84,7 +84,7 @@ bool vrb_ud_put_bare(struct vrb_ud *all, const struct vrb_ud_way *way,
 
 	sge.length = (uint32_t)vrb_ud_build(bytes, packet);
 	vrb_ud_stamp(bytes, 0, 0, &packet->words, packet->lag);
-	/* Without order, the queue needs the buffer to tell its places apart. */
+	/* The queue of a device without order needs the buffer to tell its places apart. */
 	fits = tx || (!packet->len && !all->unordered && sge.length <= all->inline_max);
 	if (tx && (packet->kind == VRB_UD_ASK || packet->kind == VRB_UD_ANSWER))
 		tx->writer = packet->from;

@@ -97,7 +97,9 @@ bool vrb_ud_reads(const struct ofi_rdm_ep *ep)
 	const struct vrb_ud *all = vrb_rc(ep)->ud;
 	size_t i;
 
-	for (i = 0; all && all->reader && i < VRB_UD_SQ; i++)
+	if (!all || !all->reader)
+		return false;
+	for (i = 0; i < VRB_UD_SQ; i++)
 		if (all->sq[i] && all->sq[i]->reads)
 			return true;
 	return false;
