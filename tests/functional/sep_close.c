@@ -7,7 +7,7 @@
 #include <string.h>
 #include "sep.h"
 
-enum { INDEX = 1, LONG = 16 << 20, PART = 2 << 20 };
+enum { INDEX = 1, LONG = 2 << 20, PART = LONG / 8 };
 
 static struct sep_pair pair;
 static uint64_t window = 5, one = 1, old; /* `old` receives the value of `window` */
