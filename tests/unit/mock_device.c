@@ -34,6 +34,7 @@ static struct {
 		struct sockaddr_in6 in6;
 		struct hw hw;
 	} addr;
+	struct hw broadcast;
 } ifaddrs[IFADDRS];
 static unsigned ifaddr_count;
 
@@ -88,6 +89,8 @@ struct mock_device *mock_add_device(const char *name)
 	device->port[0].active_width = 2;
 	device->port[0].active_speed = 32;
 	device->port[0].link_layer = IBV_LINK_LAYER_ETHERNET;
+	device->port[0].pkey_tbl_len = 1;
+	device->pkey[0] = 0xffff;
 	device->port[1] = device->port[0];
 	device->max_inline = 972;
 	return device;
@@ -128,6 +131,18 @@ void mock_add_if(const char *name, int index, unsigned flags, const void *hw, un
 	ll->sll_hatype = len == 20 ? ARPHRD_INFINIBAND : ARPHRD_ETHER;
 	ll->sll_halen = (unsigned char)len;
 	memcpy((uint8_t *)&ifaddrs[i].addr + offsetof(struct sockaddr_ll, sll_addr), hw, len);
+	ifaddrs[i].broadcast.ll = *ll;
+	ifaddrs[i].ifa.ifa_broadaddr = (struct sockaddr *)&ifaddrs[i].broadcast;
+	mock_set_if_pkey(0xffff);
+}
+
+void mock_set_if_pkey(uint16_t pkey)
+{
+	struct hw *broadcast = &ifaddrs[ifaddr_count - 1].broadcast;
+	uint8_t *bytes = (uint8_t *)broadcast + offsetof(struct sockaddr_ll, sll_addr);
+
+	bytes[8] = (uint8_t)(pkey >> 8);
+	bytes[9] = (uint8_t)pkey;
 }
 
 static void parse(const char *ip, void *addr)
@@ -263,10 +278,11 @@ int ibv_query_port(struct ibv_context *ctx, uint8_t port, struct _compat_ibv_por
 
 int ibv_query_pkey(struct ibv_context *ctx, uint8_t port, int index, __be16 *pkey)
 {
-	(void)ctx;
-	(void)port;
-	(void)index;
-	*pkey = htobe16(0xffff);
+	struct mock_device *device = device_of(ctx);
+
+	if (fails("ibv_query_pkey") || index >= device->port[port - 1].pkey_tbl_len)
+		return -1;
+	*pkey = htobe16(device->pkey[index]);
 	return 0;
 }
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
-enum { MOCK_PORTS = 2, MOCK_GIDS = 16 };
+enum { MOCK_PORTS = 2, MOCK_GIDS = 16, MOCK_PKEYS = 4 };
 
 struct mock_device {
 	struct ibv_device dev; /* must be first */
@@ -21,6 +21,7 @@ struct mock_device {
 	struct ibv_port_attr port[MOCK_PORTS];
 	unsigned gid_count;
 	struct ibv_gid_entry gid[MOCK_GIDS];
+	uint16_t pkey[MOCK_PKEYS]; /* of all ports, whose pkey_tbl_len says how many they have */
 	uint32_t max_inline;
 	bool grants_less;		       /* refuses no inline data, and reports max_inline */
 	unsigned opens, closes, qps, cqs, pds; /* numbers of objects created */
@@ -34,8 +35,13 @@ void mock_reset(void);
 struct mock_device *mock_add_device(const char *name);
 void mock_add_gid(struct mock_device *device, uint32_t port, uint32_t index, enum ibv_gid_type type,
 		  const char *gid, uint32_t ifindex);
-/* Adds an interface that is up; hw is its hardware address of `len` bytes. */
+/*
+ * Adds an interface that is up; hw is its hardware address of `len` bytes. One of 20 bytes is
+ * IPoIB, in the default partition.
+ */
 void mock_add_if(const char *name, int index, unsigned flags, const void *hw, unsigned len);
+/* Sets the P_Key of the interface that has been added last. */
+void mock_set_if_pkey(uint16_t pkey);
 /* "10.0.0.1" or "fd00::1" */
 void mock_add_ip(const char *name, const char *ip);
 /* A datagram to `dest` leaves from `src`; through an interface only if that is `netdev`. */

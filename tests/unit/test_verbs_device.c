@@ -246,7 +246,31 @@ static void test_infiniband(void **state)
 	assert_string_equal(port->link_addr, "fe80::2:c903:1:203");
 }
 
-static uint8_t dgram_port(struct mock_device *device, const char *ip, int expected)
+/* Gives an InfiniBand device a table of P_Keys that begins with a limited membership. */
+static void mix_pkeys(struct mock_device *device)
+{
+	static const uint16_t pkeys[] = { 0x7fff, 0, 0x8001, 0xffff };
+
+	memcpy(device->pkey, pkeys, sizeof(pkeys));
+	device->port[0].pkey_tbl_len = device->port[1].pkey_tbl_len = 4;
+}
+
+static void test_infiniband_pkey(void **state)
+{
+	struct mock_device *device = mock_add_device("ib0");
+
+	(void)state;
+	device->port[0].link_layer = IBV_LINK_LAYER_INFINIBAND;
+	assert_int_equal(take()->ports[0].pkey, 0xffff);
+	mix_pkeys(device);
+	assert_int_equal(take()->ports[0].pkey, 0x8001);
+	device->port[0].pkey_tbl_len = 2;
+	assert_int_equal(take()->ports[0].pkey, 0x7fff);
+	mock_fail("ibv_query_pkey", EIO);
+	assert_int_equal(take()->ports[0].pkey, 0xffff);
+}
+
+static struct vrb_ud_port dgram_port(struct mock_device *device, const char *ip, int expected)
 {
 	struct ibv_context *ctx = ibv_open_device(&device->dev);
 	struct sockaddr_in src = { .sin_family = AF_INET };
@@ -260,22 +284,16 @@ static uint8_t dgram_port(struct mock_device *device, const char *ip, int expect
 	assert_int_equal(vrb_ud_port_find("fi_endpoint", ctx, &info, &port), expected);
 	capture_stop();
 	ibv_close_device(ctx);
-	return port.num;
+	return port;
 }
 
-/* Datagrams leave from the port whose IPoIB interface has the source address. */
-static void test_infiniband_datagrams(void **state)
+static struct mock_device *two_ports(void)
 {
 	uint8_t hw[20] = { 0x80, 0, 2, 8, 0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 2, 0xc9, 3, 0, 1, 2, 3 };
 	struct mock_device *device = mock_add_device("twoport0");
-	int i;
 
-	(void)state;
 	device->attr.phys_port_cnt = 2;
-	for (i = 0; i < 2; i++) {
-		device->port[i].link_layer = IBV_LINK_LAYER_INFINIBAND;
-		device->port[i].pkey_tbl_len = 1;
-	}
+	device->port[0].link_layer = device->port[1].link_layer = IBV_LINK_LAYER_INFINIBAND;
 	mock_add_gid(device, 1, 0, IBV_GID_TYPE_IB, "fe80::2:c903:1:203", 0);
 	mock_add_gid(device, 2, 0, IBV_GID_TYPE_IB, "fe80::2:c903:1:204", 0);
 	mock_add_if("ib0", 5, 0, hw, sizeof(hw));
@@ -283,12 +301,50 @@ static void test_infiniband_datagrams(void **state)
 	mock_add_if("ib1", 6, 0, hw, sizeof(hw));
 	mock_add_ip("ib0", "10.0.1.1");
 	mock_add_ip("ib1", "10.0.2.1");
-	assert_int_equal(dgram_port(device, "10.0.2.1", 0), 2);
-	assert_int_equal(dgram_port(device, "10.0.1.1", 0), 1);
-	assert_int_equal(dgram_port(device, "0.0.0.0", 0), 1);
-	assert_int_equal(dgram_port(device, "10.0.3.1", -FI_EADDRNOTAVAIL), 0);
+	mock_add_if("ib1.8001", 7, 0, hw, sizeof(hw));
+	mock_set_if_pkey(0x8001);
+	mock_add_ip("ib1.8001", "10.0.3.1");
+	return device;
+}
+
+/* Datagrams leave from the port whose IPoIB interface has the source address. */
+static void test_infiniband_datagrams(void **state)
+{
+	struct mock_device *device = two_ports();
+
+	(void)state;
+	assert_int_equal(dgram_port(device, "10.0.2.1", 0).num, 2);
+	assert_int_equal(dgram_port(device, "10.0.1.1", 0).num, 1);
+	assert_int_equal(dgram_port(device, "0.0.0.0", 0).num, 1);
+	assert_int_equal(dgram_port(device, "10.0.4.1", -FI_EADDRNOTAVAIL).num, 0);
 	mock_fail("getifaddrs", ENOBUFS);
-	assert_int_equal(dgram_port(device, "10.0.2.1", -FI_ENOBUFS), 0);
+	assert_int_equal(dgram_port(device, "10.0.2.1", -FI_ENOBUFS).num, 0);
+}
+
+static void expect_partition(struct mock_device *device, const char *ip, uint16_t pkey,
+			     uint16_t index)
+{
+	struct vrb_ud_port port = dgram_port(device, ip, 0);
+
+	assert_int_equal(port.pkey, pkey);
+	assert_int_equal(port.pkey_index, index);
+}
+
+/* They are in the partition of that interface, a full member if the port is one. */
+static void test_infiniband_partitions(void **state)
+{
+	struct mock_device *device = two_ports();
+
+	(void)state;
+	mix_pkeys(device);
+	expect_partition(device, "10.0.2.1", 0xffff, 3);
+	expect_partition(device, "10.0.3.1", 0x8001, 2);
+	expect_partition(device, "0.0.0.0", 0x8001, 2);
+	device->port[1].pkey_tbl_len = 2;
+	expect_partition(device, "10.0.2.1", 0x7fff, 0);
+	dgram_port(device, "10.0.3.1", -FI_EADDRNOTAVAIL);
+	mock_fail("ibv_query_pkey", EIO);
+	dgram_port(device, "10.0.2.1", -FI_EIO);
 }
 
 static void test_iwarp(void **state)
@@ -449,7 +505,9 @@ int main(void)
 		TEST(test_iface),
 		TEST(test_device_name),
 		TEST(test_infiniband),
+		TEST(test_infiniband_pkey),
 		TEST(test_infiniband_datagrams),
+		TEST(test_infiniband_partitions),
 		TEST(test_iwarp),
 		TEST(test_permission),
 		TEST(test_failures),

@@ -18,8 +18,6 @@
 #include "prov/verbs/provider/prov.h"
 #include "ud_name.h"
 
-#define PKEY_MEMBERSHIP 0x8000
-
 /* The requirements of an fi_info's source address. */
 struct wish {
 	bool any; /* there is no source address */
@@ -56,8 +54,11 @@ static int read_wish(const char *call, const struct fi_info *info, struct wish *
 	return 0;
 }
 
-/* On InfiniBand an IP address is not a GID: the port is the one behind the address's interface. */
-static bool gid_fits(const struct wish *wish, const struct ifaddrs *ifaddrs,
+/*
+ * On InfiniBand an IP address is not a GID: the port and the P_Key are those of the address's
+ * interface.
+ */
+static bool gid_fits(struct wish *wish, const struct ifaddrs *ifaddrs,
 		     const struct ibv_gid_entry *entry)
 {
 	const struct sockaddr *sa = (const struct sockaddr *)&wish->ss;
@@ -67,15 +68,15 @@ static bool gid_fits(const struct wish *wish, const struct ifaddrs *ifaddrs,
 	if (!sa->sa_family)
 		return !memcmp(&entry->gid, &wish->gid, sizeof(entry->gid));
 	if (entry->gid_type == IBV_GID_TYPE_IB)
-		return ofi_addr_is_any(sa) || vrb_gid_has_ip(entry, ifaddrs, sa);
+		return ofi_addr_is_any(sa) || vrb_gid_has_ip(entry, ifaddrs, sa, &wish->pkey);
 	return vrb_gid_is_addr(&entry->gid, sa);
 }
 
 /*
  * Removes the entries that do not meet the requirements, so that vrb_gid_choose() does not choose
- * them. Returns 0 or an errno of getifaddrs.
+ * them, and requires the P_Key of the source address. Returns 0 or an errno of getifaddrs.
  */
-static int narrow_gids(struct vrb_gid_table *table, const struct wish *wish)
+static int narrow_gids(struct vrb_gid_table *table, struct wish *wish)
 {
 	struct ifaddrs *ifaddrs = NULL;
 	size_t i, left = 0;
@@ -90,32 +91,21 @@ static int narrow_gids(struct vrb_gid_table *table, const struct wish *wish)
 	return 0;
 }
 
-/* Compares P_Keys without the membership bit; if none is wanted, any valid one matches. */
-static bool is_pkey(uint16_t pkey, uint16_t wanted)
-{
-	if (!(pkey & ~PKEY_MEMBERSHIP))
-		return false;
-	return !wanted || (pkey & ~PKEY_MEMBERSHIP) == (wanted & ~PKEY_MEMBERSHIP);
-}
-
 static int find_pkey(const char *call, struct ibv_context *ctx, int len, uint16_t wanted,
 		     struct vrb_ud_port *port)
 {
-	__be16 pkey;
-	int i;
+	struct vrb_pkey pkey;
+	int err = vrb_pkey_choose(ctx, port->num, len, wanted, &pkey);
 
-	for (i = 0; i < len; i++) {
-		if (ibv_query_pkey(ctx, port->num, i, &pkey))
-			return ud_port_failed(call, "ibv_query_pkey", ctx, errno);
-		if (!is_pkey(be16toh(pkey), wanted))
-			continue;
-		port->pkey_index = (uint16_t)i;
-		port->pkey = be16toh(pkey);
-		return 0;
-	}
-	return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_EADDRNOTAVAIL,
-			  "%s: port %u of %s is not in partition 0x%x\n", call, port->num,
-			  ibv_get_device_name(ctx->device), wanted);
+	if (err)
+		return ud_port_failed(call, "ibv_query_pkey", ctx, err);
+	if (!pkey.pkey)
+		return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_EADDRNOTAVAIL,
+				  "%s: port %u of %s is not in partition 0x%x\n", call, port->num,
+				  ibv_get_device_name(ctx->device), wanted);
+	port->pkey = pkey.pkey;
+	port->pkey_index = pkey.index;
+	return 0;
 }
 
 /*

@@ -178,7 +178,7 @@ static int read_port(struct vrb_device *dev, struct vrb_port *port, struct ibv_c
 {
 	int pinned = vrb_params.gid_idx;
 	const struct ibv_gid_entry *gid, *first;
-	__be16 pkey;
+	struct vrb_pkey pkey;
 
 	gid = vrb_gid_choose(gids, port->num, pinned);
 	first = vrb_gid_choose(gids, port->num, pinned < 0 ? 0 : pinned);
@@ -188,7 +188,10 @@ static int read_port(struct vrb_device *dev, struct vrb_port *port, struct ibv_c
 		port->gid_index = (int)gid->gid_index;
 		port->gid_type = gid->gid_type;
 	}
-	port->pkey = ibv_query_pkey(ctx, port->num, 0, &pkey) ? 0xffff : be16toh(pkey);
+	if (!vrb_pkey_choose(ctx, port->num, port->attr.pkey_tbl_len, 0, &pkey) && pkey.pkey)
+		port->pkey = pkey.pkey;
+	else
+		port->pkey = 0xffff;
 	return -vrb_port_addrs_find(port, dev->transport, gids, ifaddrs);
 }
 

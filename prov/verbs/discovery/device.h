@@ -33,7 +33,7 @@ struct vrb_port {
 	__be64 subnet;
 	uint32_t gid_type;		 /* enum ibv_gid_type */
 	int gid_index;			 /* -1 if there is none */
-	uint16_t pkey;			 /* the first of the table, in host byte order */
+	uint16_t pkey;			 /* of vrb_pkey_choose(), 0xffff if it has none */
 	char link_addr[VRB_ADDRSTR_LEN]; /* MAC address of the interface, or the GID */
 	struct vrb_port_addrs addrs;	 /* nearest first */
 };

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Reads GID tables and chooses from them. */
+/* Reads GID and P_Key tables, and chooses from them. */
 
 #include <arpa/inet.h>
+#include <endian.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include "gid.h"
+
+#define PKEY_FULL 0x8000
 
 int vrb_gid_table_read(struct ibv_context *ctx, size_t slots, struct vrb_gid_table *table)
 {
@@ -97,6 +100,26 @@ bool vrb_gid_is_addr(const union ibv_gid *gid, const struct sockaddr *sa)
 		return IN6_IS_ADDR_V4MAPPED(addr) &&
 		       !memcmp(gid->raw + 12, &in->sin_addr, sizeof(in->sin_addr));
 	return sa->sa_family == AF_INET6 && !memcmp(gid, &in6->sin6_addr, sizeof(*gid));
+}
+
+int vrb_pkey_choose(struct ibv_context *ctx, uint8_t port, int slots, uint16_t wanted,
+		    struct vrb_pkey *chosen)
+{
+	uint16_t key;
+	__be16 pkey;
+	int i;
+
+	*chosen = (struct vrb_pkey){ 0 };
+	for (i = 0; i < slots && !(chosen->pkey & PKEY_FULL); i++) {
+		if (ibv_query_pkey(ctx, port, i, &pkey))
+			return errno;
+		key = be16toh(pkey);
+		if (!(key & ~PKEY_FULL) || (wanted && (key ^ wanted) & ~PKEY_FULL))
+			continue;
+		if (!chosen->pkey || key & PKEY_FULL)
+			*chosen = (struct vrb_pkey){ .pkey = key, .index = (uint16_t)i };
+	}
+	return 0;
 }
 
 const char *vrb_gid_str(const union ibv_gid *gid, char *buf, size_t len)

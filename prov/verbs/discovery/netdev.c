@@ -15,7 +15,7 @@
 #include "netdev.h"
 #include "prov/verbs/provider/prov.h"
 
-enum { MAC_LEN = 6, IPOIB_LEN = 20, IPOIB_GUID = 12, GUID_LEN = 8 };
+enum { MAC_LEN = 6, IPOIB_LEN = 20, IPOIB_PKEY = 8, IPOIB_GUID = 12, GUID_LEN = 8 };
 
 bool vrb_name_listed(const char *name, const char *list)
 {
@@ -124,8 +124,18 @@ static bool is_pinned_away(const struct vrb_port *port, const struct sockaddr *s
 	       port->gid_type != IBV_GID_TYPE_IB && !vrb_gid_is_addr(&port->gid, sa);
 }
 
+/* Returns the P_Key of an IPoIB interface, which is part of its broadcast address, or else 0. */
+static uint16_t netdev_pkey(const struct ifaddrs *link)
+{
+	const struct sockaddr_ll *ll = (const void *)link->ifa_broadaddr;
+
+	if (!ll || ll->sll_halen != IPOIB_LEN)
+		return 0;
+	return (uint16_t)(hw_addr(ll)[IPOIB_PKEY] << 8 | hw_addr(ll)[IPOIB_PKEY + 1]);
+}
+
 bool vrb_gid_has_ip(const struct ibv_gid_entry *gid, const struct ifaddrs *all,
-		    const struct sockaddr *sa)
+		    const struct sockaddr *sa, uint16_t *pkey)
 {
 	const struct ifaddrs *link, *ifa;
 
@@ -133,10 +143,13 @@ bool vrb_gid_has_ip(const struct ibv_gid_entry *gid, const struct ifaddrs *all,
 		if (!is_usable(link) ||
 		    !has_gid((const void *)link->ifa_addr, gid, IBV_TRANSPORT_IB))
 			continue;
-		for (ifa = all; ifa; ifa = ifa->ifa_next)
-			if (ifa->ifa_addr && is_of(ifa, link->ifa_name) &&
-			    ofi_addr_same_host(ifa->ifa_addr, sa))
-				return true;
+		for (ifa = all; ifa; ifa = ifa->ifa_next) {
+			if (!ifa->ifa_addr || !is_of(ifa, link->ifa_name) ||
+			    !ofi_addr_same_host(ifa->ifa_addr, sa))
+				continue;
+			*pkey = netdev_pkey(link);
+			return true;
+		}
 	}
 	return false;
 }

@@ -18,10 +18,10 @@ int vrb_port_addrs_find(struct vrb_port *port, enum ibv_transport_type transport
 			const struct vrb_gid_table *gids, const struct ifaddrs *all);
 /*
  * Returns true if the InfiniBand port of the GID has an interface with this address, by the list of
- * getifaddrs().
+ * getifaddrs(); then sets *pkey to the P_Key of the interface, 0 if that is unknown.
  */
 bool vrb_gid_has_ip(const struct ibv_gid_entry *gid, const struct ifaddrs *all,
-		    const struct sockaddr *sa);
+		    const struct sockaddr *sa, uint16_t *pkey);
 void vrb_port_addrs_free(struct vrb_port *port);
 /*
  * Returns the rank of an address, nearest first: routable IPv4, IPv6, link-local, InfiniBand's own.
