@@ -32,17 +32,6 @@ static const char *entry_origin(void *entry_point)
 	return dladdr(entry_point, &info) && info.dli_fname ? info.dli_fname : "plug-in";
 }
 
-/* The same file may be found again under another path. */
-static bool is_loaded(const struct ofi_registry *reg, const void *handle)
-{
-	const struct ofi_provider *entry;
-
-	TAILQ_FOREACH (entry, &reg->list, link)
-		if (entry->handle == handle)
-			return true;
-	return false;
-}
-
 static void plugin_load(const struct search *search, const char *path, bool preferred)
 {
 	struct ofi_provider offer = { .preferred = preferred };
@@ -54,26 +43,23 @@ static void plugin_load(const struct search *search, const char *path, bool pref
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE, "dlopen: %s\n", dlerror());
 		return;
 	}
-	if (is_loaded(search->reg, offer.handle)) {
+	/* The same file may be found again under another path. */
+	if (ofi_registry_knows(search->reg, offer.handle, NULL)) {
 		dlclose(offer.handle);
 		return;
 	}
 	sym = dlsym(offer.handle, "fi_prov_ini");
-	if (!sym) {
+	if (sym) {
+		memcpy(&ini, &sym, sizeof(ini));
+		offer.origin = entry_origin(sym);
+		offer.prov = ini();
+		if (!offer.prov)
+			FI_INFO(&ofi_core_prov, FI_LOG_CORE, "%s declined to start\n", path);
+	} else {
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
 			"%s has no fi_prov_ini, so it is not a provider: not loaded\n", path);
-		dlclose(offer.handle);
-		return;
 	}
-	memcpy(&ini, &sym, sizeof(ini));
-	offer.origin = entry_origin(sym);
-	offer.prov = ini();
-	if (!offer.prov) {
-		FI_INFO(&ofi_core_prov, FI_LOG_CORE, "%s declined to start\n", path);
-		dlclose(offer.handle);
-		return;
-	}
-	offer.rank = preferred || search->reg->first_wins || !offer.prov->name
+	offer.rank = preferred || search->reg->first_wins || !offer.prov || !offer.prov->name
 			     ? 0
 			     : search->rank(offer.prov->name);
 	ofi_registry_add(search->reg, &offer);

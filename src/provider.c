@@ -36,7 +36,8 @@ static const struct {
 
 enum { RANK_OTHERS = 1000 };
 
-static struct ofi_registry registry = { .list = TAILQ_HEAD_INITIALIZER(registry.list) };
+static struct ofi_registry registry = { .list = TAILQ_HEAD_INITIALIZER(registry.list),
+					.refused = TAILQ_HEAD_INITIALIZER(registry.refused) };
 static pthread_once_t registry_once = PTHREAD_ONCE_INIT;
 /* Code that runs while the registry starts, such as fi_prov_ini, may call the library. */
 static _Thread_local bool starting;
@@ -162,6 +163,7 @@ static void provider_start(void)
 	ofi_registry_init(&registry, filter, ofi_plugin_first_wins(path));
 	ofi_plugin_load(&registry, path, PROVDLDIR, rank_of);
 	load_builtin();
+	ofi_registry_settle(&registry);
 	give_context();
 	check_filter();
 	check_file();

@@ -20,6 +20,7 @@ _Static_assert(sizeof(struct ofi_prov_context) <= sizeof(struct fi_context),
 void ofi_registry_init(struct ofi_registry *reg, const char *filter, bool first_wins)
 {
 	TAILQ_INIT(&reg->list);
+	TAILQ_INIT(&reg->refused);
 	reg->filter = filter;
 	reg->first_wins = first_wins;
 }
@@ -41,9 +42,6 @@ static void entry_cleanup(const struct ofi_provider *entry)
 
 static void entry_free(struct ofi_provider *entry)
 {
-	if (!entry)
-		return;
-	entry_cleanup(entry);
 	if (entry->handle)
 		dlclose(entry->handle);
 	if (!entry->place)
@@ -74,6 +72,24 @@ static int registry_check(const struct ofi_provider *offer)
 		return -FI_ENOSYS;
 	}
 	return 0;
+}
+
+static bool lists(const struct ofi_provider_list *list, const void *handle,
+		  const struct fi_provider *prov)
+{
+	const struct ofi_provider *entry;
+
+	TAILQ_FOREACH (entry, list, link) {
+		if ((handle && entry->handle == handle) || (prov && entry->prov == prov))
+			return true;
+	}
+	return false;
+}
+
+bool ofi_registry_knows(const struct ofi_registry *reg, const void *handle,
+			const struct fi_provider *prov)
+{
+	return lists(&reg->list, handle, prov) || lists(&reg->refused, handle, prov);
 }
 
 static struct ofi_provider *registry_find(struct ofi_registry *reg, const char *name)
@@ -110,6 +126,12 @@ static void registry_insert(struct ofi_registry *reg, struct ofi_provider *entry
 	TAILQ_INSERT_TAIL(&reg->list, entry, link);
 }
 
+static void registry_refuse(struct ofi_registry *reg, struct ofi_provider *entry)
+{
+	entry_cleanup(entry);
+	TAILQ_INSERT_TAIL(&reg->refused, entry, link);
+}
+
 static void log_taken(const struct ofi_provider *entry)
 {
 	FI_INFO(&ofi_core_prov, FI_LOG_CORE, "provider %s %u.%u (%s)%s\n", entry->prov->name,
@@ -117,9 +139,38 @@ static void log_taken(const struct ofi_provider *entry)
 		entry->excluded ? " excluded by FI_PROVIDER" : "");
 }
 
+/* Two files may return the same provider, which is cleaned up once. */
+static int registry_admit(struct ofi_registry *reg, struct ofi_provider *entry)
+{
+	struct ofi_provider *old;
+	int ret;
+
+	if (ofi_registry_knows(reg, NULL, entry->prov)) {
+		FI_INFO(&ofi_core_prov, FI_LOG_CORE, "the provider of %s is that of another file\n",
+			entry->origin);
+		entry->prov = NULL;
+		return -FI_EALREADY;
+	}
+	ret = registry_check(entry);
+	if (ret)
+		return ret;
+	old = registry_find(reg, entry->prov->name);
+	if (old && !offer_beats(reg, entry, old)) {
+		FI_INFO(&ofi_core_prov, FI_LOG_CORE,
+			"provider %s (%s) is replaced by the one from %s\n", entry->prov->name,
+			entry->origin, old->origin);
+		return -FI_EALREADY;
+	}
+	if (old) {
+		TAILQ_REMOVE(&reg->list, old, link);
+		registry_refuse(reg, old);
+	}
+	return 0;
+}
+
 int ofi_registry_add(struct ofi_registry *reg, const struct ofi_provider *offer)
 {
-	struct ofi_provider *entry = entry_new(offer), *old;
+	struct ofi_provider *entry = entry_new(offer);
 	int ret;
 
 	if (!entry) {
@@ -127,26 +178,25 @@ int ofi_registry_add(struct ofi_registry *reg, const struct ofi_provider *offer)
 			dlclose(offer->handle);
 		return -FI_ENOMEM;
 	}
-	ret = registry_check(entry);
-	old = ret ? NULL : registry_find(reg, entry->prov->name);
-	if (old && !offer_beats(reg, entry, old)) {
-		FI_INFO(&ofi_core_prov, FI_LOG_CORE,
-			"provider %s (%s) is replaced by the one from %s\n", entry->prov->name,
-			entry->origin, old->origin);
-		ret = -FI_EALREADY;
-	}
+	ret = entry->prov ? registry_admit(reg, entry) : -FI_ENODEV;
 	if (ret) {
-		entry_free(entry);
+		registry_refuse(reg, entry);
 		return ret;
-	}
-	if (old) {
-		TAILQ_REMOVE(&reg->list, old, link);
-		entry_free(old);
 	}
 	entry->excluded = !ofi_prov_filter_pass(reg->filter, entry->prov->name);
 	registry_insert(reg, entry);
 	log_taken(entry);
 	return 0;
+}
+
+void ofi_registry_settle(struct ofi_registry *reg)
+{
+	struct ofi_provider *entry;
+
+	while ((entry = TAILQ_FIRST(&reg->refused))) {
+		TAILQ_REMOVE(&reg->refused, entry, link);
+		entry_free(entry);
+	}
 }
 
 void ofi_registry_cleanup(const struct ofi_registry *reg)
@@ -163,6 +213,8 @@ void ofi_registry_fini(struct ofi_registry *reg)
 
 	while ((entry = TAILQ_LAST(&reg->list, ofi_provider_list))) {
 		TAILQ_REMOVE(&reg->list, entry, link);
+		entry_cleanup(entry);
 		entry_free(entry);
 	}
+	ofi_registry_settle(reg);
 }

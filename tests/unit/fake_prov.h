@@ -9,7 +9,10 @@
 #include "src/provider.h"
 #include <rdma/fi_errno.h>
 
-static struct ofi_registry fake_registry = { .list = TAILQ_HEAD_INITIALIZER(fake_registry.list) };
+static struct ofi_registry fake_registry = {
+	.list = TAILQ_HEAD_INITIALIZER(fake_registry.list),
+	.refused = TAILQ_HEAD_INITIALIZER(fake_registry.refused),
+};
 static int fake_cleanups;
 
 bool ofi_providers_starting(void)

@@ -120,21 +120,28 @@ static void test_preferred(void **state)
 			    "a 2.0");
 }
 
-/* A file that is found by several paths is one provider, which starts once. */
-static void test_same_file(void **state)
+static void expect_one_start(const char *file, const char *path, const char *expected)
 {
-	void *own = dlopen(in_root("lib/c_1_0-fi.so"), RTLD_NOW);
+	void *own = dlopen(in_root(file), RTLD_NOW);
 	const int *starts;
 
-	(void)state;
 	assert_non_null(own);
 	starts = dlsym(own, "plugin_starts");
 	assert_non_null(starts);
-	shell("ln -s %s %s", in_root("lib"), in_root("link"));
-	assert_string_equal(loaded(path_of("+%s/lib/c_1_0-fi.so:%s/link"), in_root("lib")),
-			    "c 1.0");
+	assert_string_equal(loaded(path_of(path), in_root("lib")), expected);
 	assert_int_equal(*starts, 1);
 	dlclose(own);
+}
+
+/* A file that is found by several paths starts once, also if it declines or another one wins. */
+static void test_same_file(void **state)
+{
+	(void)state;
+	shell("ln -s . %s%s", in_root("link"), "");
+	expect_one_start("lib/c_1_0-fi.so", "+%s/lib/c_1_0-fi.so:%s/link/lib", "c 1.0");
+	expect_one_start("bad/c_0_0-fi.so", "%s/bad:%s/link/bad", "c 1.0");
+	expect_one_start("one/a_1_0-fi.so", "%s/two:%s/one:%s/link/one", "a 2.0, b 1.0, c 1.0");
+	expect_one_start("one/a_1_0-fi.so", "%s/one:%s/two:%s/link/one", "a 2.0, b 1.0, c 1.0");
 }
 
 static void test_no_providers(void **state)

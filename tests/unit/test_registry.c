@@ -6,7 +6,7 @@
 #include "fake_prov.h"
 
 /* They outlive the tests: the registry is emptied afterwards. */
-static struct fi_provider a, b, c, older, newer, other, prov;
+static struct fi_provider a, b, c, oldest, older, newer, other, prov;
 
 static const char *order(void)
 {
@@ -63,8 +63,29 @@ static void test_newest_wins(void **state)
 	assert_int_equal(fake_add(&newer, 1, false), 0);
 	assert_string_equal(order(), "A 1.10, b 1.0");
 	assert_int_equal(fake_cleanups, 1);
-	assert_int_equal(fake_add(&older, 1, false), -FI_EALREADY);
+	oldest = fake_prov("a", FI_VERSION(1, 8));
+	assert_int_equal(fake_add(&oldest, 1, false), -FI_EALREADY);
 	assert_string_equal(order(), "A 1.10, b 1.0");
+	assert_int_equal(fake_cleanups, 2);
+}
+
+/* Two files that return one provider: it is listed once, and cleaned up once. */
+static void test_same_provider(void **state)
+{
+	a = fake_prov("a", FI_VERSION(1, 0));
+	b = fake_prov("a", FI_VERSION(2, 0));
+	assert_int_equal(fake_add(&a, 1, false), 0);
+	assert_int_equal(fake_add(&a, 1, false), -FI_EALREADY);
+	a.name = "other";
+	assert_int_equal(fake_add(&a, 1, false), -FI_EALREADY);
+	a.name = "a";
+	assert_string_equal(order(), "a 1.0");
+	assert_int_equal(fake_cleanups, 0);
+	assert_int_equal(fake_add(&b, 1, false), 0);
+	assert_int_equal(fake_cleanups, 1);
+	assert_int_equal(fake_add(&a, 1, false), -FI_EALREADY);
+	assert_int_equal(fake_cleanups, 1);
+	stop(state);
 	assert_int_equal(fake_cleanups, 2);
 }
 
@@ -103,21 +124,28 @@ static void test_filter(void **state)
 	assert_false(TAILQ_LAST(&fake_registry.list, ofi_provider_list)->excluded);
 }
 
+static void refuse(struct fi_provider offered, int err)
+{
+	static struct fi_provider refused[5];
+	struct fi_provider *each = &refused[fake_cleanups];
+
+	*each = offered;
+	assert_int_equal(fake_add(each, 1, false), err);
+}
+
 static void test_refused(void **state)
 {
 	(void)state;
 	prov = fake_prov("a", FI_VERSION(1, 0));
 	prov.fi_version = FI_VERSION(2, 7);
-	assert_int_equal(fake_add(&prov, 1, false), -FI_ENOSYS);
+	refuse(prov, -FI_ENOSYS);
 	prov.fi_version = FI_VERSION(1, 3);
-	assert_int_equal(fake_add(&prov, 1, false), -FI_ENOSYS);
-	prov = fake_prov(NULL, 0);
-	assert_int_equal(fake_add(&prov, 1, false), -FI_EINVAL);
+	refuse(prov, -FI_ENOSYS);
+	refuse(fake_prov(NULL, 0), -FI_EINVAL);
 	prov = fake_prov("a", 0);
 	prov.getinfo = NULL;
-	assert_int_equal(fake_add(&prov, 1, false), -FI_EINVAL);
-	prov = fake_prov("ofi_rxm", FI_VERSION(2, 6));
-	assert_int_equal(fake_add(&prov, 1, false), -FI_ENOSYS);
+	refuse(prov, -FI_EINVAL);
+	refuse(fake_prov("ofi_rxm", FI_VERSION(2, 6)), -FI_ENOSYS);
 	assert_string_equal(order(), "");
 	assert_int_equal(fake_cleanups, 5);
 }
@@ -127,6 +155,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_order, start, stop),
 		cmocka_unit_test_setup_teardown(test_newest_wins, start, stop),
+		cmocka_unit_test_setup_teardown(test_same_provider, start, stop),
 		cmocka_unit_test_setup_teardown(test_preferred_wins, start, stop),
 		cmocka_unit_test_setup_teardown(test_first_wins, start, stop),
 		cmocka_unit_test_setup_teardown(test_filter, start, stop),
