@@ -122,12 +122,16 @@ void ofi_abi_freeinfo(enum ofi_abi_node node, struct fi_info *info)
 }
 
 /*
- * Providers of API 1.9 and later are accepted (registry.c). It is not recorded which releases after
- * 1.17 extended the structures, so the shorter ones are assumed.
+ * Providers of API 1.9 and later are accepted (registry.c). It is not recorded which release
+ * between 2.0 and 2.6 extended the structures, so the shorter ones are assumed.
  */
 static enum ofi_abi_node node_of(uint32_t fi_version)
 {
-	return FI_VERSION_LT(fi_version, FI_VERSION(2, 6)) ? OFI_ABI_1_3 : OFI_ABI_1_10;
+	if (FI_VERSION_GE(fi_version, FI_VERSION(2, 6)))
+		return OFI_ABI_1_10;
+	if (FI_VERSION_GE(fi_version, FI_VERSION(2, 0)))
+		return OFI_ABI_1_8;
+	return FI_VERSION_GE(fi_version, FI_VERSION(1, 20)) ? OFI_ABI_1_7 : OFI_ABI_1_3;
 }
 
 int ofi_abi_import(uint32_t fi_version, struct fi_info **list)

@@ -218,20 +218,42 @@ static void test_without_attributes(void **state)
 	}
 }
 
-/* A provider made for API 1.17 returns structures of that time. */
-static void test_import(void **state)
+/* Providers return structures of the API that they are made for. */
+static void import_of(uint32_t version, enum ofi_abi_node node)
 {
-	struct fi_info *list = older_hints(OFI_ABI_1_3);
+	const size_t keys = offsetof(struct fi_domain_attr, max_ep_auth_key),
+		     groups = offsetof(struct fi_domain_attr, max_group_id);
+	struct fi_info *list = older_hints(node);
+	bool has_keys = sizes[node][4] > keys, has_groups = sizes[node][4] > groups;
 
-	(void)state;
-	list->next = older_hints(OFI_ABI_1_3);
+	list->next = older_hints(node);
 	list->nic = NULL;
-	assert_int_equal(ofi_abi_import(FI_VERSION(1, 17), &list), 0);
+	if (has_keys)
+		list->domain_attr->max_ep_auth_key = 5;
+	if (has_groups)
+		list->domain_attr->max_group_id = 6;
+	assert_int_equal(ofi_abi_import(version, &list), 0);
+	assert_int_equal(list->domain_attr->max_ep_auth_key, has_keys ? 5 : 0);
+	assert_int_equal(list->domain_attr->max_group_id, has_groups ? 6 : 0);
+	assert_int_equal(list->domain_attr->max_cntr_value, 0);
 	assert_int_equal(list->domain_attr->max_xpu_ctx_cnt, 0);
 	assert_null(list->ep_attr->xpu_ctx);
 	assert_int_equal(list->next->ep_attr->rx_ctx_cnt, 11);
 	assert_null(list->next->next);
 	fi_freeinfo(list);
+}
+
+static void test_import(void **state)
+{
+	struct fi_info *list;
+
+	(void)state;
+	import_of(FI_VERSION(1, 9), OFI_ABI_1_3);
+	import_of(FI_VERSION(1, 19), OFI_ABI_1_3);
+	import_of(FI_VERSION(1, 20), OFI_ABI_1_7);
+	import_of(FI_VERSION(1, 22), OFI_ABI_1_7);
+	import_of(FI_VERSION(2, 0), OFI_ABI_1_8);
+	import_of(FI_VERSION(2, 5), OFI_ABI_1_8);
 	list = fi_allocinfo();
 	assert_int_equal(ofi_abi_import(FI_VERSION(2, 6), &list), 0);
 	fi_freeinfo(list);
