@@ -10,6 +10,7 @@
  *
  * 	PLAIN      nothing special
  * 	FID        the object is a fid_t, of an endpoint of any type
+ * 	TX, RX     with default flags of the endpoint: context may name a counter
  * 	TRIGGERED  msg->context may name a counter
  * 	OPTIONAL   the provider's ops table may lack it
  * 	THEN       before the arguments, an expression of ret that is returned
@@ -166,6 +167,13 @@
 		  ret ? ret : wrap_, __VA_ARGS__)
 #define HOOK_FID(object_, table_, ret_, op_, name_, ...) \
 	HOOK_FID_OPENED(object_, table_, ret_, op_, name_, ret, __VA_ARGS__)
+
+#define HOOK_DEFAULT(flags_, object_, table_, ret_, op_, name_, ...)                   \
+	HOOK_CALL(object_, struct object_ *, table_, ret_, op_, name_, real,           \
+		  ofi_hook_trigger(context, ((struct ofi_hook *)object)->flags_), ret, \
+		  __VA_ARGS__)
+#define HOOK_TX(...) HOOK_DEFAULT(tx_flags, __VA_ARGS__)
+#define HOOK_RX(...) HOOK_DEFAULT(rx_flags, __VA_ARGS__)
 
 #define HOOK_TRIGGERED(object_, table_, ret_, op_, name_, ...)                                 \
 	HOOK_CALL(object_, struct object_ *, table_, ret_, op_, name_, real,                   \

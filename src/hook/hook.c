@@ -281,6 +281,25 @@ static bool refused(int command)
 	return command == FI_QUEUE_WORK || command == FI_CANCEL_WORK || command == FI_FLUSH_WORK;
 }
 
+static void set_op_flags(struct ofi_hook *hook, uint64_t flags)
+{
+	*(flags & FI_TRANSMIT ? &hook->tx_flags : &hook->rx_flags) = flags;
+}
+
+/* An alias begins with the default flags of the endpoint. Returns 0 or -FI_ENOMEM. */
+static int wrap_alias(const struct ofi_hook *hook, const struct fi_alias *alias)
+{
+	int ret = ofi_hook_wrap(alias->fid, hook->fid.context);
+	struct ofi_hook *made = (struct ofi_hook *)*alias->fid;
+
+	if (ret)
+		return ret;
+	made->tx_flags = hook->tx_flags;
+	made->rx_flags = hook->rx_flags;
+	set_op_flags(made, alias->flags);
+	return 0;
+}
+
 static int hook_control(struct fid *fid, int command, void *arg)
 {
 	static struct ofi_hook_site site = { .name = "fi_control" },
@@ -297,9 +316,9 @@ static int hook_control(struct fid *fid, int command, void *arg)
 				command, arg);
 	if (fid->fclass == FI_CLASS_MR)
 		hook_fill((struct ofi_hook *)fid); /* fi_mr_enable may have changed the key */
-	if (!ret && command == FI_ALIAS && fid->fclass == FI_CLASS_EP)
-		ret = ofi_hook_wrap(((struct fi_alias *)arg)->fid, fid->context);
-	return ret;
+	if (!ret && command == FI_SETOPSFLAG)
+		set_op_flags((struct ofi_hook *)fid, *(const uint64_t *)arg);
+	return !ret && command == FI_ALIAS ? wrap_alias((struct ofi_hook *)fid, arg) : ret;
 }
 
 static ssize_t stats_read(struct fid *fid, struct fi_stats_item *items, size_t count)

@@ -42,7 +42,8 @@ struct ofi_hook {
 		struct fid_poll poll;
 	};
 	struct fid *real;
-	LIST_ENTRY(ofi_hook) link; /* hashed by the address of the provider's object */
+	uint64_t tx_flags, rx_flags; /* of fi_ep_alias and FI_SETOPSFLAG: may have FI_TRIGGER */
+	LIST_ENTRY(ofi_hook) link;   /* hashed by the address of the provider's object */
 };
 
 /* The ops table of every object under hooks, and of no other object. */
