@@ -227,6 +227,21 @@ static void a_request_becomes_an_endpoint(void **state)
 	fake_ep_close(ep);
 }
 
+static void an_ipv6_listener_gets_an_ipv4_request(void **state)
+{
+	struct vrb_pep *listens = (struct vrb_pep *)pep;
+	struct fi_info *info;
+
+	(void)state;
+	listens->info->addr_format = FI_SOCKADDR_IN6;
+	assert_int_equal(fi_listen(pep), 0);
+	info = request("");
+	assert_int_equal(info->addr_format, FI_SOCKADDR_IN);
+	assert_int_equal(info->dest_addrlen, sizeof(struct sockaddr_in));
+	assert_int_equal(fi_reject(pep, info->handle, NULL, 0), 0);
+	fi_freeinfo(info);
+}
+
 static void a_request_is_rejected(void **state)
 {
 	struct fi_info *info;
@@ -456,6 +471,7 @@ int main(void)
 		test(the_port_is_taken),
 		test(options),
 		test(a_request_becomes_an_endpoint),
+		test(an_ipv6_listener_gets_an_ipv4_request),
 		test(a_request_is_rejected),
 		test(a_peer_that_gave_up_is_rejected),
 		test(a_handle_can_be_closed),

@@ -91,6 +91,9 @@ static struct fi_info *request_info(const struct vrb_pep *pep, struct rdma_cm_id
 		fi_freeinfo(info);
 		return NULL;
 	}
+	/* A listener on any IPv6 address also gets requests to IPv4 addresses. */
+	if (info->addr_format == FI_SOCKADDR_IN6)
+		info->addr_format = ofi_addr_format(info->src_addr);
 	return info;
 }
 
