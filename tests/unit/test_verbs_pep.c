@@ -229,17 +229,23 @@ static void a_request_becomes_an_endpoint(void **state)
 
 static void an_ipv6_listener_gets_an_ipv4_request(void **state)
 {
+	struct ibv_device other = { .name = "rxe1" }, *devices[] = { &bed.device, &other };
 	struct vrb_pep *listens = (struct vrb_pep *)pep;
 	struct fi_info *info;
+	int i;
 
 	(void)state;
 	listens->info->addr_format = FI_SOCKADDR_IN6;
 	assert_int_equal(fi_listen(pep), 0);
-	info = request("");
-	assert_int_equal(info->addr_format, FI_SOCKADDR_IN);
-	assert_int_equal(info->dest_addrlen, sizeof(struct sockaddr_in));
-	assert_int_equal(fi_reject(pep, info->handle, NULL, 0), 0);
-	fi_freeinfo(info);
+	for (i = 0; i < 2; i++) {
+		bed.ctx.device = devices[i];
+		info = request("");
+		assert_int_equal(info->addr_format, FI_SOCKADDR_IN);
+		assert_int_equal(info->dest_addrlen, sizeof(struct sockaddr_in));
+		assert_int_equal(fi_reject(pep, info->handle, NULL, 0), 0);
+		fi_freeinfo(info);
+	}
+	bed.ctx.device = &bed.device;
 }
 
 static void a_request_is_rejected(void **state)

@@ -29,7 +29,8 @@ static struct vrb_pep *vrb_pep(struct fid *fid)
  * Returns the fi_info for a request that arrived through a device other than the passive
  * endpoint's.
  */
-static struct fi_info *info_for_device(const struct vrb_pep *pep, const char *device)
+static struct fi_info *info_for_device(const struct vrb_pep *pep, const char *device,
+				       uint32_t format)
 {
 	struct fi_info *hints = fi_dupinfo(pep->info), *info = NULL;
 	int ret = -FI_ENOMEM;
@@ -42,6 +43,7 @@ static struct fi_info *info_for_device(const struct vrb_pep *pep, const char *de
 	free(hints->dest_addr);
 	hints->src_addr = hints->dest_addr = NULL;
 	hints->src_addrlen = hints->dest_addrlen = 0;
+	hints->addr_format = format;
 	if (hints->domain_attr->name)
 		ret = vrb_prov.getinfo(pep->fabric->fid.api_version, NULL, NULL, 0, hints, &info);
 	fi_freeinfo(hints);
@@ -81,19 +83,22 @@ static struct fi_info *request_info(const struct vrb_pep *pep, struct rdma_cm_id
 {
 	const char *device = ibv_get_device_name(id->verbs->device);
 	const char *ours = pep->info->domain_attr->name;
+	uint32_t format = pep->info->addr_format;
 	struct fi_info *info;
 
-	info = ours && !strcmp(ours, device) ? fi_dupinfo(pep->info) : info_for_device(pep, device);
+	/* A listener on any IPv6 address also gets requests to IPv4 addresses. */
+	if (format == FI_SOCKADDR_IN6)
+		format = ofi_addr_format(rdma_get_local_addr(id));
+	info = ours && !strcmp(ours, device) ? fi_dupinfo(pep->info)
+					     : info_for_device(pep, device, format);
 	if (!info)
 		return NULL;
+	info->addr_format = format;
 	if (set_addr(info, &info->src_addr, &info->src_addrlen, rdma_get_local_addr(id)) ||
 	    set_addr(info, &info->dest_addr, &info->dest_addrlen, rdma_get_peer_addr(id))) {
 		fi_freeinfo(info);
 		return NULL;
 	}
-	/* A listener on any IPv6 address also gets requests to IPv4 addresses. */
-	if (info->addr_format == FI_SOCKADDR_IN6)
-		info->addr_format = ofi_addr_format(info->src_addr);
 	return info;
 }
 
