@@ -101,6 +101,7 @@ static const struct {
 	ROW(ACCEPTING, ACCEPT, -FI_EALREADY, VRB_CONN_ACCEPTING, "", ""),
 	ROW(ACCEPTING, SHUTDOWN, -FI_ENOTCONN, VRB_CONN_ACCEPTING, "", ""),
 	ROW(ACCEPTING, ESTABLISHED, 0, VRB_CONN_UP, "", "C"),
+	ROW(ACCEPTING, DISCONNECTED, 0, VRB_CONN_DOWN, "disconnect ", "CS"),
 	ROW(ACCEPTING, COMM_EST, 0, VRB_CONN_ACCEPTING, "notify ", ""),
 	ROW(UP, CONNECT, -FI_EISCONN, VRB_CONN_UP, "", ""),
 	ROW(UP, ACCEPT, -FI_EISCONN, VRB_CONN_UP, "", ""),
@@ -116,11 +117,12 @@ static const struct {
 	ROW(UP, CLOSE, 0, VRB_CONN_CLOSED, "disconnect ", ""),
 };
 
-/* Up to and including ACCEPTING, three steps end what has not begun, with an error. */
+/* Up to and including ACCEPTING, these steps end what has not begun, with an error. */
 static bool never_up(enum vrb_conn_state state, enum vrb_step which)
 {
-	return state < VRB_CONN_UP && (which == VRB_STEP_FAILED || which == VRB_STEP_FATAL ||
-				       which == VRB_STEP_DISCONNECTED);
+	if (which == VRB_STEP_DISCONNECTED)
+		return state < VRB_CONN_ACCEPTING;
+	return state < VRB_CONN_UP && (which == VRB_STEP_FAILED || which == VRB_STEP_FATAL);
 }
 
 static void expect_events(const char *events)

@@ -319,6 +319,16 @@ static int act_disconnected(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 	return 0;
 }
 
+/*
+ * A peer disconnects only from a connection, so its last message of connecting was lost or
+ * overtaken. It may have sent data before.
+ */
+static int act_overtaken(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+{
+	conn_accepted(ep, arg);
+	return act_disconnected(ep, arg);
+}
+
 static int act_shutdown(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 {
 	(void)arg;
@@ -440,7 +450,9 @@ static const struct cell table[VRB_CONN_STATES][VRB_STEPS] = {
 		[VRB_STEP_ESTABLISHED] = GO(conn_accepted, VRB_CONN_UP),
 		[VRB_STEP_COMM_EST] = GO(act_notify, VRB_CONN_ACCEPTING),
 		[VRB_STEP_CLOSE] = CALL(act_close, call_disconnect, VRB_CONN_CLOSED),
-		BROKEN,
+		[VRB_STEP_FAILED] = GO(act_fail, VRB_CONN_DOWN),
+		[VRB_STEP_DISCONNECTED] = GO(act_overtaken, VRB_CONN_DOWN),
+		[VRB_STEP_FATAL] = GO(act_fatal, VRB_CONN_DOWN),
 	},
 	[VRB_CONN_UP] = {
 		[VRB_STEP_CONNECT] = REFUSED(FI_EISCONN),
