@@ -181,74 +181,45 @@ static void open_file(void)
 }
 
 /*
- * Returns a free slot or a new one; NULL if there is none. The caller holds the lock here and in
- * the next three functions.
+ * Returns a free slot, or a new one if there is room; otherwise NULL. The caller holds the lock
+ * here and in the next function.
  */
-static void *take_slot(struct ofi_stats_header *header)
+static void *take_slot(uint32_t *free_list, uint32_t *used, bool room, void *(*at)(uint32_t number))
 {
 	void *slot;
 
-	if (file.free) {
-		slot = slot_at(file.free);
-		file.free = *(uint32_t *)slot;
+	if (*free_list) {
+		slot = at(*free_list);
+		*free_list = *(uint32_t *)slot;
 		return slot;
 	}
-	if (used_slots() >= header->slots)
+	if (!room)
 		return NULL;
-	slot = slot_at(header->used + 1);
-	__atomic_store_n(&header->used, header->used + 1, __ATOMIC_RELEASE);
+	slot = at(*used + 1);
+	__atomic_store_n(used, *used + 1, __ATOMIC_RELEASE);
 	return slot;
 }
 
-static void *take_wide(struct ofi_stats_header *header, uint32_t slots)
-{
-	void *slot;
-
-	if (!header->wide)
-		header->wide = slots;
-	if (header->wide != slots)
-		return NULL;
-	if (file.free_wide) {
-		slot = wide_at(file.free_wide);
-		file.free_wide = *(uint32_t *)slot;
-		return slot;
-	}
-	if (used_slots() + slots > header->slots)
-		return NULL;
-	slot = wide_at(header->wide_used + 1);
-	__atomic_store_n(&header->wide_used, header->wide_used + 1, __ATOMIC_RELEASE);
-	return slot;
-}
-
-static void *take_peer(struct ofi_stats_header *header, uint32_t size)
-{
-	void *slot;
-
-	if (!header->peer_slot)
-		__atomic_store_n(&header->peer_slot, size, __ATOMIC_RELEASE);
-	if (header->peer_slot != size)
-		return NULL;
-	if (file.free_peer) {
-		slot = peer_at(file.free_peer);
-		file.free_peer = *(uint32_t *)slot;
-		return slot;
-	}
-	if ((header->peers + 1UL) * size > OFI_STATS_PEERS)
-		return NULL;
-	slot = peer_at(header->peers + 1);
-	__atomic_store_n(&header->peers, header->peers + 1, __ATOMIC_RELEASE);
-	return slot;
-}
-
+/* All wide objects have as many slots as the first one, and all peers have its size. */
 static void *take_from(struct ofi_stats_header *header, enum pool pool, uint32_t n)
 {
 	switch (pool) {
 	case SLOT:
-		return take_slot(header);
+		return take_slot(&file.free, &header->used, used_slots() < header->slots, slot_at);
 	case WIDE:
-		return take_wide(header, n);
+		if (!header->wide)
+			header->wide = n;
+		if (header->wide != n)
+			return NULL;
+		return take_slot(&file.free_wide, &header->wide_used,
+				 used_slots() + n <= header->slots, wide_at);
 	default:
-		return take_peer(header, n);
+		if (!header->peer_slot)
+			__atomic_store_n(&header->peer_slot, n, __ATOMIC_RELEASE);
+		if (header->peer_slot != n)
+			return NULL;
+		return take_slot(&file.free_peer, &header->peers,
+				 (header->peers + 1UL) * n <= OFI_STATS_PEERS, peer_at);
 	}
 }
 
@@ -340,23 +311,19 @@ static bool is_ours(const char *object)
 	return base && object > base && object < base + FILE_SIZE;
 }
 
-static void give_slot(char *end)
-{
-	ofi_lock(&lock);
-	if (is_ours(end - 1))
-		put_back(end);
-	ofi_unlock(&lock);
-}
-
 void ofi_stats_free(void *object, struct ofi_stats *stats)
 {
 	if (!object)
 		return;
 	ofi_stats_hide(stats);
-	if (stats->heap)
+	if (stats->heap) {
 		free(object);
-	else
-		give_slot((char *)(stats + 1));
+		return;
+	}
+	ofi_lock(&lock);
+	if (is_ours(object))
+		put_back((char *)(stats + 1));
+	ofi_unlock(&lock);
 }
 
 void ofi_stats_peer_free(void *object, struct ofi_stats_peer *peer)
