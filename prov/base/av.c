@@ -106,19 +106,8 @@ int ofi_av_fini(struct ofi_av *av)
 int ofi_av_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct ofi_av *av = (struct ofi_av *)fid;
-	struct ofi_eq *eq = ofi_eq_of(bfid, av->fabric);
 
-	if (!eq)
-		return ofi_refuse(
-			av->prov, FI_LOG_AV, -FI_EINVAL,
-			"fi_av_bind: only an event queue of its own fabric can be bound\n");
-	if (flags)
-		return ofi_refuse_flags(av->prov, FI_LOG_AV, "fi_av_bind", flags);
-	if (av->eq)
-		return ofi_refuse_second(av->prov, FI_LOG_AV, "fi_av_bind", "an event queue");
-	av->eq = eq;
-	ofi_ref_get(&eq->ref);
-	return 0;
+	return ofi_eq_bind(av->prov, FI_LOG_AV, "fi_av_bind", &av->eq, bfid, av->fabric, flags);
 }
 
 int ofi_av_close(struct fid *fid)

@@ -125,11 +125,7 @@ int ofi_ep_bind_eq(const struct fi_provider *prov, struct ofi_eq **slot, struct 
 	if (!ofi_eq_of(&eq->fid.fid, fabric))
 		return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 				  "fi_ep_bind: the event queue belongs to another fabric\n");
-	if (*slot)
-		return ofi_refuse_second(prov, FI_LOG_EP_CTRL, "fi_ep_bind", "an event queue");
-	*slot = eq;
-	ofi_ref_get(&eq->ref);
-	return 0;
+	return ofi_eq_bind(prov, FI_LOG_EP_CTRL, "fi_ep_bind", slot, &eq->fid.fid, fabric, 0);
 }
 
 int ofi_ep_check_source(const struct fi_provider *prov, const struct fi_info *info)

@@ -522,19 +522,6 @@ static const struct fi_ops_eq eq_ops = {
 	.strerror = eq_strerror,
 };
 
-static int eq_check_attr(const struct fi_provider *prov, const struct fi_eq_attr *attr)
-{
-	/* FI_AFFINITY is a hint, and a software queue has no interrupt to place. */
-	const uint64_t known = FI_WRITE | FI_AFFINITY;
-
-	if (attr && (attr->flags & ~known))
-		return ofi_refuse(
-			prov, FI_LOG_EQ, -FI_EINVAL,
-			"fi_eq_open: flags 0x%llx: only FI_WRITE and FI_AFFINITY are allowed\n",
-			(unsigned long long)attr->flags);
-	return 0;
-}
-
 static int open_wait(struct ofi_eq *eq, const struct fi_eq_attr *attr)
 {
 	int ret = ofi_wait_init(&eq->wait, attr ? attr->wait_obj : FI_WAIT_NONE);
@@ -549,11 +536,16 @@ int ofi_eq_open(const struct fi_provider *prov, uint32_t api_version, struct ofi
 		const struct fi_eq_attr *attr, ofi_eq_strerror_fn *strerror, struct fid_eq **fid,
 		void *context)
 {
+	/* FI_AFFINITY is a hint, and a software queue has no interrupt to place. */
+	const uint64_t known = FI_WRITE | FI_AFFINITY;
 	struct ofi_eq *eq;
-	int ret = eq_check_attr(prov, attr);
+	int ret;
 
-	if (ret)
-		return ret;
+	if (attr && (attr->flags & ~known))
+		return ofi_refuse(
+			prov, FI_LOG_EQ, -FI_EINVAL,
+			"fi_eq_open: flags 0x%llx: only FI_WRITE and FI_AFFINITY are allowed\n",
+			(unsigned long long)attr->flags);
 	eq = calloc(1, sizeof(*eq));
 	if (!eq)
 		return -FI_ENOMEM;
@@ -579,5 +571,24 @@ int ofi_eq_open(const struct fi_provider *prov, uint32_t api_version, struct ofi
 	eq->writable = attr && (attr->flags & FI_WRITE);
 	ofi_ref_get(parent);
 	*fid = &eq->fid;
+	return 0;
+}
+
+int ofi_eq_bind(const struct fi_provider *prov, enum fi_log_subsys subsys, const char *call,
+		struct ofi_eq **slot, struct fid *fid, const struct ofi_ref *fabric, uint64_t flags)
+{
+	struct ofi_eq *eq = ofi_eq_of(fid, fabric);
+
+	if (!eq)
+		return ofi_refuse(
+			prov, subsys, -FI_EINVAL,
+			"%s: only an event queue of the same fabric can be bound; completion queues are bound to endpoints\n",
+			call);
+	if (flags)
+		return ofi_refuse_flags(prov, subsys, call, flags);
+	if (*slot)
+		return ofi_refuse_second(prov, subsys, call, "an event queue");
+	ofi_ref_get(&eq->ref);
+	__atomic_store_n(slot, eq, __ATOMIC_RELEASE);
 	return 0;
 }

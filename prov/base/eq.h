@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 #include <rdma/fi_eq.h>
+#include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
 #include "src/ds/lock.h"
 #include "loop.h"
@@ -69,6 +70,11 @@ static inline struct ofi_eq *ofi_eq_of(struct fid *fid, const struct ofi_ref *fa
 int ofi_eq_open(const struct fi_provider *prov, uint32_t api_version, struct ofi_ref *parent,
 		const struct fi_eq_attr *attr, ofi_eq_strerror_fn *strerror, struct fid_eq **eq,
 		void *context);
+/*
+ * Binds an event queue to an object of this fabric, which keeps it in *slot, and takes a reference.
+ */
+int ofi_eq_bind(const struct fi_provider *prov, enum fi_log_subsys subsys, const char *call,
+		struct ofi_eq **slot, struct fid *eq, const struct ofi_ref *fabric, uint64_t flags);
 /* Names the source of most events before the EQ is used. */
 static inline void ofi_eq_set_source(struct ofi_eq *eq, struct ofi_loop *loop,
 				     struct ofi_source *source)

@@ -348,19 +348,9 @@ static int pep_reject(struct fid_pep *fid, fid_t handle, const void *param, size
 static int pep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct vrb_pep *pep = vrb_pep(fid);
-	struct ofi_eq *eq = ofi_eq_of(bfid, &pep->fabric->ref);
 
-	if (!eq)
-		return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
-				  "fi_pep_bind: bfid is not an event queue of the same fabric\n");
-	if (flags)
-		return ofi_refuse_flags(&vrb_prov, FI_LOG_EP_CTRL, "fi_pep_bind", flags);
-	if (pep->eq)
-		return ofi_refuse_second(&vrb_prov, FI_LOG_EP_CTRL, "fi_pep_bind",
-					 "an event queue");
-	ofi_ref_get(&eq->ref);
-	__atomic_store_n(&pep->eq, eq, __ATOMIC_RELEASE);
-	return 0;
+	return ofi_eq_bind(&vrb_prov, FI_LOG_EP_CTRL, "fi_pep_bind", &pep->eq, bfid,
+			   &pep->fabric->ref, flags);
 }
 
 static int pep_control(struct fid *fid, int command, void *arg)

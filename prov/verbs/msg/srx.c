@@ -72,19 +72,9 @@ static int srx_close(struct fid *fid)
 static int srx_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct vrb_srx *srx = (struct vrb_srx *)fid;
-	struct ofi_eq *eq = ofi_eq_of(bfid, &srx->domain->fabric->ref);
 
-	if (!eq)
-		return ofi_refuse(
-			&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
-			"fi_ep_bind: a shared receive context takes an event queue of its own fabric; completion queues are bound to its endpoints\n");
-	if (flags)
-		return ofi_refuse_flags(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind", flags);
-	if (srx->eq)
-		return ofi_refuse_second(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind", "an event queue");
-	ofi_ref_get(&eq->ref);
-	__atomic_store_n(&srx->eq, eq, __ATOMIC_RELEASE);
-	return 0;
+	return ofi_eq_bind(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind", &srx->eq, bfid,
+			   &srx->domain->fabric->ref, flags);
 }
 
 static int srx_control(struct fid *fid, int command, void *arg)

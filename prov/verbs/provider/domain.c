@@ -76,20 +76,9 @@ static int domain_close(struct fid *fid)
 static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct vrb_domain *domain = (struct vrb_domain *)fid;
-	struct ofi_eq *eq = ofi_eq_of(bfid, &domain->fabric->ref);
 
-	if (!eq)
-		return ofi_refuse(
-			&vrb_prov, FI_LOG_DOMAIN, -FI_EINVAL,
-			"fi_domain_bind: only an event queue of its own fabric can be bound\n");
-	if (flags)
-		return ofi_refuse_flags(&vrb_prov, FI_LOG_DOMAIN, "fi_domain_bind", flags);
-	if (domain->base.eq)
-		return ofi_refuse_second(&vrb_prov, FI_LOG_DOMAIN, "fi_domain_bind",
-					 "an event queue");
-	ofi_ref_get(&eq->ref);
-	__atomic_store_n(&domain->base.eq, eq, __ATOMIC_RELEASE);
-	return 0;
+	return ofi_eq_bind(&vrb_prov, FI_LOG_DOMAIN, "fi_domain_bind", &domain->base.eq, bfid,
+			   &domain->fabric->ref, flags);
 }
 
 static int domain_control(struct fid *fid, int command, void *arg)
