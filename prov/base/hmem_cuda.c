@@ -73,15 +73,6 @@ static const struct ofi_hmem_error errors[] = {
 	{ 0 },
 };
 
-static const char *error_name(int err)
-{
-	const char *name = NULL;
-
-	if (cuda.error_name && cuda.error_name(err, &name) == SUCCESS && name)
-		return name;
-	return "an error without a name";
-}
-
 static int to_errno(int err)
 {
 	return ofi_hmem_errno(&ofi_hmem_cuda, err);
@@ -89,7 +80,11 @@ static int to_errno(int err)
 
 static bool call_failed(const char *call, int err, struct ofi_hmem_why *why)
 {
-	return ofi_hmem_cannot(why, "%s returns %s (%d)", call, error_name(err), err);
+	const char *name = NULL;
+
+	if (!cuda.error_name || cuda.error_name(err, &name) != SUCCESS || !name)
+		name = "an error without a name";
+	return ofi_hmem_cannot(why, "%s returns %s (%d)", call, name, err);
 }
 
 static bool cuda_start(struct ofi_hmem_why *why)
