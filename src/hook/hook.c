@@ -121,17 +121,17 @@ static void insert(struct ofi_hook *hook)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Returns false if no fabric is left. */
+/* Returns true if this was the last fabric. */
 static bool drop(struct ofi_hook *hook)
 {
-	bool any;
+	bool last, fabric = hook->fid.fclass == FI_CLASS_FABRIC;
 
 	pthread_mutex_lock(&lock);
 	LIST_REMOVE(hook, link);
-	fabrics -= hook->fid.fclass == FI_CLASS_FABRIC;
-	any = fabrics;
+	fabrics -= fabric;
+	last = fabric && !fabrics;
 	pthread_mutex_unlock(&lock);
-	return any;
+	return last;
 }
 
 _Static_assert(offsetof(struct fid_cq, ops) == offsetof(struct fid_av, ops) &&
@@ -146,19 +146,10 @@ static void *const simple_ops[] = {
 	[FI_CLASS_POLL] = &ofi_hook_poll_ops,
 };
 
-/* If the provider's object lacks an ops table, the application's object lacks it, too. */
-static void fill_ep(struct fid_ep *ep, const struct fid_ep *real)
-{
-	ep->ops = real->ops ? &ofi_hook_ep_ops : NULL;
-	ep->cm = real->cm ? &ofi_hook_cm_ops : NULL;
-	ep->msg = real->msg ? &ofi_hook_msg_ops : NULL;
-	ep->rma = real->rma ? &ofi_hook_rma_ops : NULL;
-	ep->tagged = real->tagged ? &ofi_hook_tagged_ops : NULL;
-	ep->atomic = real->atomic ? &ofi_hook_atomic_ops : NULL;
-	ep->collective = real->collective ? &ofi_hook_collective_ops : NULL;
-}
-
-/* Fills the fields of the object that the application sees, except its fid. */
+/*
+ * Fills the fields of the object that the application sees, except its fid. If the provider's
+ * object lacks an ops table, the application's object lacks it, too.
+ */
 static void hook_fill(struct ofi_hook *hook)
 {
 	const struct ofi_hook *real = (const struct ofi_hook *)hook->real;
@@ -186,7 +177,13 @@ static void hook_fill(struct ofi_hook *hook)
 		hook->mr.key = real->mr.key;
 		break;
 	default:
-		fill_ep(&hook->ep, &real->ep);
+		hook->ep.ops = real->ep.ops ? &ofi_hook_ep_ops : NULL;
+		hook->ep.cm = real->ep.cm ? &ofi_hook_cm_ops : NULL;
+		hook->ep.msg = real->ep.msg ? &ofi_hook_msg_ops : NULL;
+		hook->ep.rma = real->ep.rma ? &ofi_hook_rma_ops : NULL;
+		hook->ep.tagged = real->ep.tagged ? &ofi_hook_tagged_ops : NULL;
+		hook->ep.atomic = real->ep.atomic ? &ofi_hook_atomic_ops : NULL;
+		hook->ep.collective = real->ep.collective ? &ofi_hook_collective_ops : NULL;
 	}
 }
 
@@ -218,12 +215,10 @@ static int hook_close(struct fid *fid)
 {
 	static struct ofi_hook_site site = { .name = "fi_close" };
 	struct ofi_hook *hook = (struct ofi_hook *)fid;
-	bool last, fabric = fid->fclass == FI_CLASS_FABRIC;
-	uint64_t begun;
+	bool last = drop(hook);
+	uint64_t begun = ofi_hook_begin();
 	int ret;
 
-	last = !drop(hook) && fabric;
-	begun = ofi_hook_begin();
 	ret = (int)ofi_hook_end(&site, fid, begun, hook->real->ops->close(hook->real),
 				", class %zu", fid->fclass);
 	if (ret) {
@@ -272,15 +267,6 @@ void ofi_hook_trigger(void *context, uint64_t flags)
 	*cntr = (struct fid_cntr *)ofi_hook_unwrap((struct fid *)*cntr);
 }
 
-/*
- * Returns true for commands on deferred work, which contains objects that would have to be replaced
- * when it runs.
- */
-static bool refused(int command)
-{
-	return command == FI_QUEUE_WORK || command == FI_CANCEL_WORK || command == FI_FLUSH_WORK;
-}
-
 static void set_op_flags(struct ofi_hook *hook, uint64_t flags)
 {
 	*(flags & FI_TRANSMIT ? &hook->tx_flags : &hook->rx_flags) = flags;
@@ -308,7 +294,8 @@ static int hook_control(struct fid *fid, int command, void *arg)
 	uint64_t begun;
 	int ret;
 
-	if (refused(command))
+	/* Deferred work contains objects that would have to be replaced when it runs. */
+	if (command == FI_QUEUE_WORK || command == FI_CANCEL_WORK || command == FI_FLUSH_WORK)
 		return -FI_ENOSYS;
 	begun = ofi_hook_begin();
 	ret = (int)ofi_hook_end(command == FI_ENABLE ? &enable : &site, fid, begun,

@@ -16,23 +16,17 @@ enum { LINE = 1024 };
 
 static int out = -1;
 
-static bool is_directory(const char *path)
-{
-	struct stat st;
-
-	return !stat(path, &st) && S_ISDIR(st.st_mode);
-}
-
 /* An existing file is never overwritten, whoever created it. */
 static int open_file(const char *path)
 {
 	char inside[4096];
+	struct stat st;
 
 	if (!strcmp(path, "stderr"))
 		return dup(STDERR_FILENO);
 	if (!strcmp(path, "stdout"))
 		return dup(STDOUT_FILENO);
-	if (is_directory(path)) {
+	if (!stat(path, &st) && S_ISDIR(st.st_mode)) {
 		snprintf(inside, sizeof(inside), "%s/ofi_hook_%d.log", path, (int)getpid());
 		path = inside;
 	}
