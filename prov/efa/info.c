@@ -10,14 +10,10 @@
 #include "prov/verbs/dgram/dgram.h"
 #include "prov/verbs/discovery/info.h"
 #include "prov/verbs/discovery/info_rdm.h"
+#include "src/ds/min.h"
 
 #define FABRIC_NAME "efa"
 #define LINK_NAME   "EFA"
-
-static size_t smaller(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
 
 /* Work requests complete in any order, and there is neither a fence nor multicast. */
 static void efa_set_tx(struct fi_tx_attr *tx, const struct efadv_device_attr *attr)
@@ -26,9 +22,9 @@ static void efa_set_tx(struct fi_tx_attr *tx, const struct efadv_device_attr *at
 	tx->mode = FI_MSG_PREFIX;
 	tx->op_flags &= ~(FI_FENCE | FI_MULTICAST);
 	tx->comp_order = FI_ORDER_NONE;
-	tx->inject_size = smaller(tx->inject_size, attr->inline_buf_size);
-	tx->size = smaller(tx->size, attr->max_sq_wr);
-	tx->iov_limit = smaller(attr->max_sq_sge, VRB_IOV_MAX - 1);
+	tx->inject_size = ofi_min(tx->inject_size, attr->inline_buf_size);
+	tx->size = ofi_min(tx->size, attr->max_sq_wr);
+	tx->iov_limit = ofi_min(attr->max_sq_sge, VRB_IOV_MAX - 1);
 }
 
 /*
@@ -40,8 +36,8 @@ static void efa_set_rx(struct fi_rx_attr *rx, const struct efadv_device_attr *at
 	rx->caps = FI_MSG | FI_RECV;
 	rx->mode = FI_MSG_PREFIX;
 	rx->comp_order = FI_ORDER_NONE;
-	rx->iov_limit = smaller(attr->max_rq_sge, VRB_IOV_MAX - 1);
-	rx->size = smaller(rx->size, attr->max_rq_wr / (rx->iov_limit ? rx->iov_limit : 1));
+	rx->iov_limit = ofi_min(attr->max_rq_sge, VRB_IOV_MAX - 1);
+	rx->size = ofi_min(rx->size, attr->max_rq_wr / (rx->iov_limit ? rx->iov_limit : 1));
 }
 
 static bool efa_set_text(char **text, const char *value)

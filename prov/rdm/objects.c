@@ -7,6 +7,7 @@
 #include "objects.h"
 #include "op.h"
 #include "prov/base/hmem_copy.h"
+#include "src/ds/min.h"
 
 void *ofi_rdm_add_chunk(void *array, size_t chunks, size_t size)
 {
@@ -125,11 +126,6 @@ struct ofi_rdm_out *ofi_rdm_out_at(struct ofi_rdm_ep *ep, uint32_t index)
 		       : NULL;
 }
 
-static size_t smaller(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
 static size_t outs_used(const struct ofi_rdm_ep *ep)
 {
 	const struct ofi_rdm_out *out;
@@ -173,9 +169,9 @@ ssize_t ofi_rdm_tx_left(struct fid_ep *fid)
 	used = outs_used(ep);
 	if (ops_used(ep) > used)
 		used = ops_used(ep);
-	left = size - smaller(size, used);
+	left = size - ofi_min(size, used);
 	if (ep->info->caps & FI_RMA)
-		left = smaller(left, ep->proto.xport.ops->bounces_left(ep));
+		left = ofi_min(left, ep->proto.xport.ops->bounces_left(ep));
 	ofi_rdm_unlock(ep);
 	return (ssize_t)left;
 }
@@ -190,7 +186,7 @@ ssize_t ofi_rdm_rx_left(struct fid_ep *fid)
 	ofi_rdm_lock(ep);
 	used = recvs_used(ep);
 	ofi_rdm_unlock(ep);
-	return (ssize_t)(size - smaller(size, used));
+	return (ssize_t)(size - ofi_min(size, used));
 }
 
 int ofi_rdm_scatter(const struct iovec *iov, size_t count, const void *from, size_t len,

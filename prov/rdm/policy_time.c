@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <rdma/fi_errno.h>
 #include "policy_int.h"
+#include "src/ds/min.h"
 
 #define LOOK_MS 2  /* interval for checking whether a connection has drained */
 #define PROBES	4  /* unanswered probes after which a host counts as gone */
@@ -248,11 +249,6 @@ void ofi_rdm_conn_resume(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn
 	set->action->what |= OFI_RDM_CONN_DO_RESUME;
 }
 
-static uint64_t earlier_of(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Returns the time at which the connection's timer expires. */
 static uint64_t due_at(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn)
 {
@@ -262,7 +258,7 @@ static uint64_t due_at(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_
 	case OFI_RDM_CONN_WAITING:
 		if (conn->queued)
 			return OFI_RDM_DUE_NEVER;
-		return earlier_of(conn->timer, conn->deadline);
+		return ofi_min(conn->timer, conn->deadline);
 	case OFI_RDM_CONN_CONNECTING:
 		at = conn->young ? conn->timer : OFI_RDM_DUE_NEVER;
 		break;
@@ -278,11 +274,11 @@ static uint64_t due_at(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_
 		return conn->timer;
 	case OFI_RDM_CONN_LEAVING:
 		at = ofi_rdm_conn_stranger_gone_at(set, conn);
-		return conn->going ? earlier_of(conn->timer, at) : at;
+		return conn->going ? ofi_min(conn->timer, at) : at;
 	default:
 		return OFI_RDM_DUE_NEVER;
 	}
-	return earlier_of(at, earlier_of(conn->probe, conn->deadline));
+	return ofi_min(at, ofi_min(conn->probe, conn->deadline));
 }
 
 void ofi_rdm_conn_settle(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)

@@ -204,7 +204,7 @@ void ofi_rdm_proto_peer_up(struct ofi_rdm_proto_peer *peer, uint32_t credits, ui
 			   size_t eager)
 {
 	ofi_rdm_flow_reset(&peer->flow, credits, reserve);
-	peer->eager = ofi_rdm_proto_min(eager, peer->proto->eager);
+	peer->eager = ofi_min(eager, peer->proto->eager);
 	peer->proto->budget.peers += !peer->up;
 	peer->up = true;
 	peer->held = peer->writes = false;

@@ -26,7 +26,7 @@ static OFI_OUTLINE void copy_parts(struct ofi_rdm_proto_in *in, size_t offset, c
 
 	for (; len; len -= chunk, from += chunk, offset += chunk) {
 		ofi_rdm_proto_iov_at(recv->iov, recv->count, in->base + offset, &to, &left);
-		chunk = ofi_rdm_proto_min(len, left);
+		chunk = ofi_min(len, left);
 		if (ofi_hmem_store(in->peer->proto->config.device, to, from, chunk) && !in->err)
 			in->err = FI_EIO;
 	}
@@ -38,7 +38,7 @@ static void copy_in(struct ofi_rdm_proto_in *in, size_t offset, const uint8_t *f
 
 	if (offset >= in->accept)
 		return;
-	len = ofi_rdm_proto_min(len, in->accept - offset);
+	len = ofi_min(len, in->accept - offset);
 	if (recv->count > 1)
 		copy_parts(in, offset, from, len);
 	else if (ofi_hmem_store(in->peer->proto->config.device,
@@ -51,7 +51,7 @@ void ofi_rdm_proto_in_attach(struct ofi_rdm_proto_in *in, struct ofi_rdm_proto_r
 {
 	in->recv = recv;
 	in->base = recv->used;
-	in->accept = ofi_rdm_proto_min(in->total, recv->len - recv->used);
+	in->accept = ofi_min(in->total, recv->len - recv->used);
 	recv->users++;
 	recv->used += in->accept;
 	if (!recv->match.sticky || recv->len - recv->used < recv->min_free ||

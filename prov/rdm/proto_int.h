@@ -4,15 +4,11 @@
 #define OFI_RDM_PROTO_INT_H
 
 #include "proto.h"
+#include "src/ds/min.h"
 
 static inline struct ofi_rdm_proto_out *ofi_rdm_proto_out_of(struct ofi_rdm_flow_node *node)
 {
 	return (struct ofi_rdm_proto_out *)node;
-}
-
-static inline size_t ofi_rdm_proto_min(size_t a, size_t b)
-{
-	return a < b ? a : b;
 }
 
 static inline uint32_t ofi_rdm_proto_id(uint16_t use, uint32_t index)

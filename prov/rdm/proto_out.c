@@ -190,7 +190,7 @@ static bool is_tracked(const struct ofi_rdm_proto_out *out, size_t len)
 static int send_bytes(struct ofi_rdm_proto_out *out, const struct ofi_rdm_wire_packet *packet)
 {
 	struct ofi_rdm_proto_peer *peer = out->peer;
-	size_t len = ofi_rdm_proto_min(out->total - out->sent, peer->eager);
+	size_t len = ofi_min(out->total - out->sent, peer->eager);
 	bool tracked = is_tracked(out, len);
 	uint8_t header[OFI_RDM_WIRE_HEADER_MAX];
 	int ret;

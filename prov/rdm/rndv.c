@@ -122,7 +122,7 @@ static uint8_t recv_slice(const struct ofi_rdm_proto_recv *recv, size_t base, si
 
 	while (len) {
 		ofi_rdm_proto_iov_at(recv->iov, recv->count, base, &addr, &left);
-		left = ofi_rdm_proto_min(left, len);
+		left = ofi_min(left, len);
 		if (left)
 			iov[n++] = (struct iovec){ .iov_base = addr, .iov_len = left };
 		base += left;
@@ -254,9 +254,9 @@ static bool read_more(struct ofi_rdm_proto_in *in)
 		return false;
 	i = ofi_rdm_proto_iov_at(in->iov, in->mr_count, in->got, &addr, &len);
 	key = region_at(&in->packet, in->got, &remote, &there);
-	len = ofi_rdm_proto_min(len, proto->xport.props.max_read);
+	len = ofi_min(len, proto->xport.props.max_read);
 	if (ofi_unlikely(key & OFI_RDM_PROTO_COPIED))
-		len = ofi_rdm_proto_min(len, OFI_RDM_PROTO_COPY);
+		len = ofi_min(len, OFI_RDM_PROTO_COPY);
 	if (len > there)
 		len = (size_t)there;
 	ret = proto->xport.ops->read(in, addr, &in->mr[i], len, remote, key);
@@ -311,7 +311,7 @@ static bool write_more(struct ofi_rdm_proto_out *out)
 		return false;
 	i = ofi_rdm_proto_iov_at(out->iov, out->count, out->sent, &addr, &len);
 	key = region_at(&out->cts->packet, out->sent, &remote, &there);
-	len = ofi_rdm_proto_min(len, proto->xport.props.max_write);
+	len = ofi_min(len, proto->xport.props.max_write);
 	if (len > there)
 		len = (size_t)there;
 	ret = proto->xport.ops->write(out, addr, &out->mr[i], len, remote, key);
