@@ -350,19 +350,22 @@ static int atomic_valid(bool known, enum fi_datatype datatype, size_t *count)
 	return 0;
 }
 
-static int write_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count)
+int vrb_atomic_write_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+			   size_t *count)
 {
 	(void)ep;
 	return atomic_valid(vrb_atomic_write_op(op), datatype, count);
 }
 
-static int fetch_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count)
+int vrb_atomic_fetch_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+			   size_t *count)
 {
 	(void)ep;
 	return atomic_valid(vrb_atomic_fetch_op(op), datatype, count);
 }
 
-static int compare_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count)
+int vrb_atomic_compare_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+			     size_t *count)
 {
 	(void)ep;
 	return atomic_valid(vrb_atomic_compare_op(op), datatype, count);
@@ -374,8 +377,9 @@ static int compare_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_o
 		.writemsg = atomic_writemsg, .inject = atomic_inject, .readwrite = (fetch_), \
 		.readwritev = atomic_fetchv, .readwritemsg = atomic_fetchmsg,                \
 		.compwrite = atomic_compare, .compwritev = atomic_comparev,                  \
-		.compwritemsg = atomic_comparemsg, .writevalid = write_valid,                \
-		.readwritevalid = fetch_valid, .compwritevalid = compare_valid,              \
+		.compwritemsg = atomic_comparemsg, .writevalid = vrb_atomic_write_valid,     \
+		.readwritevalid = vrb_atomic_fetch_valid,                                    \
+		.compwritevalid = vrb_atomic_compare_valid,                                  \
 	}
 
 const struct fi_ops_atomic vrb_atomic_ops = ATOMICS(atomic_fetch);

@@ -34,6 +34,14 @@ static inline bool vrb_atomic_compare_op(enum fi_op op)
 	return op == FI_CSWAP;
 }
 
+/* Implement fi_atomicvalid, fi_fetch_atomicvalid and fi_compare_atomicvalid. */
+int vrb_atomic_write_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+			   size_t *count);
+int vrb_atomic_fetch_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+			   size_t *count);
+int vrb_atomic_compare_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+			     size_t *count);
+
 int vrb_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
 		     struct fi_atomic_attr *attr, uint64_t flags);
 

@@ -190,21 +190,6 @@ static ssize_t hmem_comparemsg(struct fid_ep *ep, const struct fi_msg_atomic *ms
 						 flags);
 }
 
-static int write_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count)
-{
-	return vrb_atomic_ops.writevalid(ep, datatype, op, count);
-}
-
-static int fetch_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count)
-{
-	return vrb_atomic_ops.readwritevalid(ep, datatype, op, count);
-}
-
-static int compare_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count)
-{
-	return vrb_atomic_ops.compwritevalid(ep, datatype, op, count);
-}
-
 const struct fi_ops_atomic vrb_atomic_hmem_ops = {
 	.size = OFI_ATOMIC_DEFAULTS,
 	.write = hmem_write,
@@ -217,7 +202,7 @@ const struct fi_ops_atomic vrb_atomic_hmem_ops = {
 	.compwrite = hmem_compare,
 	.compwritev = hmem_comparev,
 	.compwritemsg = hmem_comparemsg,
-	.writevalid = write_valid,
-	.readwritevalid = fetch_valid,
-	.compwritevalid = compare_valid,
+	.writevalid = vrb_atomic_write_valid,
+	.readwritevalid = vrb_atomic_fetch_valid,
+	.compwritevalid = vrb_atomic_compare_valid,
 };
