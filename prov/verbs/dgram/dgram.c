@@ -202,11 +202,6 @@ int vrb_dgram_start(struct vrb_dgram *ep)
 	return 0;
 }
 
-void vrb_dgram_stop(struct vrb_dgram *ep)
-{
-	vrb_sidr_close(&ep->sidr);
-}
-
 void vrb_dgram_set_modes(struct vrb_dgram *ep)
 {
 	if (!ep->ep.enabled || ep->other_tclass)

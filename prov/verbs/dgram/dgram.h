@@ -74,11 +74,10 @@ int vrb_dgram_init(struct vrb_dgram *ep, const struct fi_info *info);
 void vrb_dgram_fini(struct vrb_dgram *ep); /* call after destroying the queue pair */
 int vrb_dgram_bind(struct vrb_dgram *ep, struct vrb_av *av, uint64_t flags);
 /*
- * Called when the queue pair can receive and send: the endpoint gets its name. vrb_dgram_stop()
- * undoes it. Returns 0 or -FI_E*.
+ * Called when the queue pair can receive and send: the endpoint gets its name, until ep->sidr is
+ * closed. Returns 0 or -FI_E*.
  */
 int vrb_dgram_start(struct vrb_dgram *ep);
-void vrb_dgram_stop(struct vrb_dgram *ep);
 /* Copies the fields that posting through an alias needs, except the flags. */
 void vrb_dgram_mirror(struct vrb_dgram *alias, const struct vrb_dgram *self);
 /* Called when the operation flags have changed or the endpoint is enabled. */

@@ -177,7 +177,7 @@ static void set_listed(struct vrb_ep *ep, bool listed)
 static void ep_free(struct vrb_ep *ep)
 {
 	if (vrb_ep_is_dgram(ep))
-		vrb_dgram_stop(vrb_dgram_of(ep));
+		vrb_sidr_close(&vrb_dgram_of(ep)->sidr);
 	else
 		vrb_conn_fini(ep);
 	vrb_srx_leave(ep);
