@@ -50,14 +50,6 @@ int vrb_cq_attach(struct vrb_cq *cq, struct vrb_wq *wq)
 	return ret;
 }
 
-static void silence_all(struct vrb_wq *wq)
-{
-	uint32_t i;
-
-	for (i = 0; i <= wq->size; i++)
-		wq->slots[i].flags |= VRB_SILENT;
-}
-
 /*
  * Makes the remaining completions silent. Without counters, and unless the queue is shared, these
  * are those of the slots from tail to head.
@@ -66,9 +58,11 @@ static void wq_silence(const struct vrb_cq *cq, struct vrb_wq *wq)
 {
 	struct vrb_slot *slot = __atomic_load_n(&wq->tail, __ATOMIC_ACQUIRE);
 	const struct vrb_slot *head = __atomic_load_n(&wq->head, __ATOMIC_ACQUIRE);
+	uint32_t i;
 
 	if (wq->cntrs || vrb_cq_counts(cq) || vrb_wq_special(wq) & VRB_WQ_SHARED) {
-		silence_all(wq);
+		for (i = 0; i <= wq->size; i++)
+			wq->slots[i].flags |= VRB_SILENT;
 		return;
 	}
 	for (; slot != head; slot = slot->next)

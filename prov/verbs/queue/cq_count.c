@@ -134,35 +134,24 @@ void vrb_cq_count_forget(struct vrb_wq *wq)
 	wq->cntrs = NULL;
 }
 
-static void signal_stored(const struct vrb_cq_store *store)
+/* The descriptor is readable while completions are stored. */
+static void cq_count_put(struct vrb_cq_store *store, const struct ibv_wc *wc)
 {
 	const uint64_t one = 1;
 
-	if (store->fd >= 0)
-		(void)!write(store->fd, &one, sizeof(one));
-}
-
-static void clear_stored(const struct vrb_cq_store *store)
-{
-	uint64_t count;
-
-	if (store->fd >= 0)
-		(void)!read(store->fd, &count, sizeof(count));
-}
-
-static void cq_count_put(struct vrb_cq_store *store, const struct ibv_wc *wc)
-{
 	store->wc[(store->first + store->count) % store->size] = *wc;
-	if (!store->count++)
-		signal_stored(store);
+	if (!store->count++ && store->fd >= 0)
+		(void)!write(store->fd, &one, sizeof(one));
 }
 
 static void store_get(struct vrb_cq_store *store, struct ibv_wc *wc)
 {
+	uint64_t signals;
+
 	*wc = store->wc[store->first];
 	store->first = (store->first + 1) % store->size;
-	if (!--store->count)
-		clear_stored(store);
+	if (!--store->count && store->fd >= 0)
+		(void)!read(store->fd, &signals, sizeof(signals));
 }
 
 int vrb_cq_take_stored(struct vrb_cq *cq, int want)

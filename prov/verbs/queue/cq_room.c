@@ -20,14 +20,6 @@ static bool grow(struct vrb_cq *cq, uint64_t entries)
 	return true;
 }
 
-/* Moves the entries that are not reserved to the pool, usually the last quarter of the CQ. */
-static void make_pool(struct vrb_cq *cq)
-{
-	__atomic_add_fetch(&cq->pool, (int)(cq->capacity - cq->reserved), __ATOMIC_RELEASE);
-	cq->reserved = cq->capacity;
-	cq->shared = true;
-}
-
 static int no_room(const struct vrb_cq *cq)
 {
 	return ofi_refuse(
@@ -52,12 +44,17 @@ static bool cq_reserve(struct vrb_cq *cq, uint32_t size)
 	return false;
 }
 
-/* The first queue that finds no room creates the pool. */
+/*
+ * The first queue that finds no room creates the pool, of the entries that are not reserved:
+ * usually the last quarter of the CQ.
+ */
 static int join_pool(struct vrb_cq *cq, struct vrb_wq *wq)
 {
 	if (!cq->shared && cq->reserved == cq->capacity)
 		return no_room(cq);
-	make_pool(cq);
+	__atomic_add_fetch(&cq->pool, (int)(cq->capacity - cq->reserved), __ATOMIC_RELEASE);
+	cq->reserved = cq->capacity;
+	cq->shared = true;
 	wq->pool = &cq->pool;
 	vrb_wq_set(wq, VRB_WQ_SHARES);
 	return 0;
