@@ -200,13 +200,6 @@ static int visit_once(struct visit *visit)
 	return ret;
 }
 
-static void shm_list(struct ofi_shm *shm)
-{
-	pthread_mutex_lock(&shms_lock);
-	LIST_INSERT_HEAD(&shms, shm, link);
-	pthread_mutex_unlock(&shms_lock);
-}
-
 int ofi_shm_open(struct ofi_shm *shm, const struct ofi_shm_ask *ask, const char **what)
 {
 	struct visit visit = { .shm = shm, .ask = ask, .what = what };
@@ -218,8 +211,11 @@ int ofi_shm_open(struct ofi_shm *shm, const struct ofi_shm_ask *ask, const char 
 	shm->read_only = ask->read_only;
 	for (i = 0; i < TRIES; i++) {
 		ret = visit_once(&visit);
-		if (!ret)
-			shm_list(shm);
+		if (!ret) {
+			pthread_mutex_lock(&shms_lock);
+			LIST_INSERT_HEAD(&shms, shm, link);
+			pthread_mutex_unlock(&shms_lock);
+		}
 		if (ret != AGAIN)
 			return ret;
 		pause_once();

@@ -231,13 +231,6 @@ int ofi_rdm_atomic_ask(struct ofi_rdm_op *op, const struct iovec *operands, size
 	return 0;
 }
 
-int ofi_rdm_atomic_post(struct ofi_rdm_op *op)
-{
-	const struct iovec iov = { op->operands, op->operands_len };
-
-	return ofi_rdm_atomic_ask(op, &iov, op->operands_len);
-}
-
 enum ofi_rdm_wire_error ofi_rdm_atomic_answer(struct ofi_rdm_peer *peer,
 					      const struct ofi_rdm_wire_packet *packet)
 {

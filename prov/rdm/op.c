@@ -181,7 +181,8 @@ static int op_post(struct ofi_rdm_op *op)
 	int ret;
 
 	if (op->kind == OFI_RDM_OP_ATOMIC)
-		return ofi_rdm_atomic_post(op);
+		return ofi_rdm_atomic_ask(op, &(struct iovec){ op->operands, op->operands_len },
+					  op->operands_len);
 	if (ofi_rdm_keys_by_target(op))
 		return ofi_rdm_keys_post(op);
 	ret = ofi_rdm_keys_resolve(op);

@@ -101,7 +101,7 @@ void ofi_rdm_ops_fini(struct ofi_rdm_ep *ep);
 size_t ofi_rdm_local_iov(const struct ofi_rdm_op *op, struct iovec *iov);
 
 /* In atomic.c and keys.c. */
-int ofi_rdm_atomic_post(struct ofi_rdm_op *op);
+
 /*
  * Sends the target a request to apply op->atomic to op->remote. Returns 0, -FI_EAGAIN or
  * -FI_EMSGSIZE.

@@ -93,10 +93,7 @@ static void req_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *ev
 	if (event->event == RDMA_CM_EVENT_TIMEWAIT_EXIT ||
 	    event->event == RDMA_CM_EVENT_ADDR_CHANGE)
 		return;
-	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
-		req->err = FI_ENODEV;
-	else
-		req->err = FI_ECONNABORTED;
+	req->err = event->event == RDMA_CM_EVENT_DEVICE_REMOVAL ? FI_ENODEV : FI_ECONNABORTED;
 	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL, "connection request %p: the peer gave up: %s\n",
 		(void *)req, rdma_event_str(event->event));
 }

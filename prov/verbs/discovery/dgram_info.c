@@ -115,10 +115,3 @@ void vrb_info_settle_dgram(struct fi_info *info, const struct fi_info *hints)
 	if (info->domain_attr->av_type == FI_AV_UNSPEC)
 		info->domain_attr->av_type = FI_AV_TABLE;
 }
-
-void vrb_info_name(const struct vrb_port *port, struct vrb_ud_name *name)
-{
-	struct vrb_dest dest = { .gid = port->gid, .lid = port->attr.lid, .pkey = port->pkey };
-
-	vrb_ud_name_out(&dest, name);
-}

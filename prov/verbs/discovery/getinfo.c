@@ -255,16 +255,18 @@ static bool ends_at_name(const struct search *search, struct ofi_miss *miss)
 	return false;
 }
 
+/* The name of the port stands for a queue pair that does not exist yet. */
 static int offer_name(struct search *search, const struct vrb_port *port,
 		      const struct fi_info *port_info)
 {
+	const struct vrb_dest own = { .gid = port->gid, .lid = port->attr.lid, .pkey = port->pkey };
 	struct fi_info *info = new_offer(search, port_info, search->kind->names);
 	struct vrb_ud_name name;
 	int ret;
 
 	if (!info)
 		return -FI_ENOMEM;
-	vrb_info_name(port, &name);
+	vrb_ud_name_out(&own, &name);
 	ret = vrb_offer_set_name(&name, &info->src_addr, &info->src_addrlen);
 	if (!ret && search->target.named_dest)
 		ret = vrb_offer_set_name(&search->target.dest_name, &info->dest_addr,

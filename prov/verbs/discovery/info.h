@@ -29,8 +29,6 @@ void vrb_info_offer_prefix(struct fi_info *info, const struct fi_info *hints);
  * that slows down each insertion and receive; an AV of unspecified type becomes a table.
  */
 void vrb_info_settle_dgram(struct fi_info *info, const struct fi_info *hints);
-/* Returns the name that represents a port in info->src_addr; it has no queue pair yet. */
-void vrb_info_name(const struct vrb_port *port, struct vrb_ud_name *name);
 /*
  * Applies the application's modes: without FI_RX_CQ_DATA an RMA target has no remote CQ data, which
  * would consume its receives, unless the hints request cq_data_size. Also offers FI_HMEM and the
