@@ -77,24 +77,27 @@ static void rma_event_count(struct ofi_rdm_ep *ep, uint64_t what)
 		ofi_cntr_count(write, 1);
 }
 
-/*
- * Counts the operation in the counters of the regions that it names; a region that is named several
- * times in a row counts it once. `key_at` is the offset of the key in an entry of the list, a
- * region or a target.
- */
+/* Returns the key of an entry of the list, a region or a target, that has it at this offset. */
+static uint64_t named_key(const struct ofi_rdm_wire_packet *packet, uint8_t i, size_t key_at)
+{
+	const uint8_t *at = packet->list + i * sizeof(struct ofi_rdm_wire_region) + key_at;
+
+	return ofi_rdm_wire_take64(&at);
+}
+
+/* Counts the operation once in the counters of each region that it names. */
 static void count_regions(struct ofi_domain *domain, const struct ofi_rdm_wire_packet *packet,
 			  size_t key_at, uint64_t what)
 {
-	const uint8_t *at;
-	uint64_t key, last = 0;
-	uint8_t i;
+	uint64_t key;
+	uint8_t i, j;
 
 	for (i = 0; i < packet->count; i++) {
-		at = packet->list + i * sizeof(struct ofi_rdm_wire_region) + key_at;
-		key = ofi_rdm_wire_take64(&at);
-		if (!i || key != last)
+		key = named_key(packet, i, key_at);
+		for (j = 0; named_key(packet, j, key_at) != key;)
+			j++;
+		if (j == i)
 			domain->ops->mr_count(domain, key, what);
-		last = key;
 	}
 }
 
