@@ -186,6 +186,7 @@ static void test_vectors(void **state)
 {
 	struct fi_ioc ioc[2] = { { &value, 1 }, { &value, 1 } }, to = { &result, 1 };
 	struct fi_ioc compare = { &compared, 1 }, none = { &value, 0 };
+	struct fi_ioc two = { &value, 2 };
 	void *desc[1] = { DESC };
 	const struct fake_post *sent;
 	struct rig *rig = *state;
@@ -204,7 +205,15 @@ static void test_vectors(void **state)
 	check_atomic(sent, IBV_WR_ATOMIC_CMP_AND_SWP);
 
 	assert_int_equal(fi_atomicv(rig->ep, ioc, desc, 2, 0, ADDR, KEY, FI_UINT64, FI_SUM, rig),
-			 -FI_EINVAL);
+			 -FI_EMSGSIZE);
+	assert_int_equal(fi_atomicv(rig->ep, &two, desc, 1, 0, ADDR, KEY, FI_UINT64, FI_SUM, rig),
+			 -FI_EMSGSIZE);
+	assert_int_equal(fi_fetch_atomicv(rig->ep, NULL, NULL, 0, &two, desc, 1, 0, ADDR, KEY,
+					  FI_UINT64, FI_ATOMIC_READ, rig),
+			 -FI_EMSGSIZE);
+	assert_int_equal(fi_compare_atomicv(rig->ep, &two, NULL, 1, &two, NULL, 1, &two, desc, 1, 0,
+					    ADDR, KEY, FI_UINT64, FI_CSWAP, rig),
+			 -FI_EMSGSIZE);
 	assert_int_equal(fi_atomicv(rig->ep, NULL, desc, 1, 0, ADDR, KEY, FI_UINT64, FI_SUM, rig),
 			 -FI_EINVAL);
 	assert_int_equal(fi_atomicv(rig->ep, &none, desc, 1, 0, ADDR, KEY, FI_UINT64, FI_SUM, rig),
@@ -246,7 +255,7 @@ static void test_messages(void **state)
 	assert_int_equal(fi_compare_atomicmsg(rig->ep, NULL, &compare, NULL, 1, &to, NULL, 1, 0),
 			 -FI_EINVAL);
 	remote.count = 2;
-	assert_int_equal(fi_atomicmsg(rig->ep, &msg, 0), -FI_EINVAL);
+	assert_int_equal(fi_atomicmsg(rig->ep, &msg, 0), -FI_EMSGSIZE);
 	msg.rma_iov = NULL;
 	assert_int_equal(fi_atomicmsg(rig->ep, &msg, 0), -FI_EINVAL);
 	assert_int_equal(fake_qp(rig_qp(rig))->sends.total, 3);

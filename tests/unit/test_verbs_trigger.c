@@ -131,6 +131,9 @@ static void test_atomics(void **state)
 	assert_int_equal(
 		fi_compare_atomicmsg(rig->ep, &msg, &with, NULL, 1, &out, NULL, 1, FI_TRIGGER), 0);
 	assert_int_equal(fi_atomicmsg(rig->ep, &msg, FI_TRIGGER), -FI_EOPNOTSUPP);
+	msg.op = FI_SUM;
+	target.count = 2;
+	assert_int_equal(fi_atomicmsg(rig->ep, &msg, FI_TRIGGER), -FI_EMSGSIZE);
 	fi_cntr_add(when, 1);
 	assert_int_equal(sent(rig, 3)->wr.opcode, IBV_WR_ATOMIC_CMP_AND_SWP);
 	assert_int_equal(rig_sent(rig)->wr.wr.atomic.compare_add, 8);

@@ -237,7 +237,7 @@ static ssize_t atomic_compare(struct fid_ep *fid, const void *buf, size_t count,
 static ssize_t msg_prepare(struct vrb_ep *ep, const struct fi_msg_atomic *msg, uint64_t flags,
 			   struct target *to, struct vrb_tx_mode *mode)
 {
-	if (!msg || msg->rma_iov_count != 1 || !msg->rma_iov || msg->rma_iov[0].count != 1)
+	if (!msg || msg->rma_iov_count != 1 || !msg->rma_iov)
 		return -FI_EINVAL;
 	*to = (struct target){ msg->rma_iov[0].addr, msg->rma_iov[0].key, msg->datatype };
 	return vrb_tx_mode(ep, flags, ATOMIC_FLAGS, WORD, mode);
@@ -255,7 +255,7 @@ static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *m
 					  &(struct ofi_atomic_args){ .msg = *msg }, flags);
 	if (ret)
 		return ret;
-	return do_write(ep, vrb_ioc_addr(msg->msg_iov, msg->iov_count), 1,
+	return do_write(ep, vrb_ioc_addr(msg->msg_iov, msg->iov_count), msg->rma_iov[0].count,
 			vrb_first_desc(msg->desc), &to, msg->op, msg->context, &mode,
 			flags & FI_MORE);
 }
@@ -278,7 +278,7 @@ static ssize_t atomic_fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *m
 					  flags);
 	if (ret)
 		return ret;
-	return do_fetch(ep, vrb_ioc_addr(msg->msg_iov, msg->iov_count), 1,
+	return do_fetch(ep, vrb_ioc_addr(msg->msg_iov, msg->iov_count), msg->rma_iov[0].count,
 			vrb_ioc_addr(resultv, result_count), vrb_first_desc(result_desc), &to,
 			msg->op, msg->context, &mode, flags & FI_MORE);
 }
@@ -305,7 +305,7 @@ static ssize_t atomic_comparemsg(struct fid_ep *fid, const struct fi_msg_atomic 
 					  flags);
 	if (ret)
 		return ret;
-	return do_compare(ep, vrb_ioc_addr(msg->msg_iov, msg->iov_count), 1,
+	return do_compare(ep, vrb_ioc_addr(msg->msg_iov, msg->iov_count), msg->rma_iov[0].count,
 			  vrb_ioc_addr(comparev, compare_count),
 			  vrb_ioc_addr(resultv, result_count), vrb_first_desc(result_desc), &to,
 			  msg->op, msg->context, &mode, flags & FI_MORE);
@@ -315,8 +315,8 @@ static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void 
 			     size_t count, fi_addr_t dest, uint64_t addr, uint64_t key,
 			     enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	return atomic_write(fid, vrb_ioc_addr(iov, count), 1, vrb_first_desc(desc), dest, addr, key,
-			    datatype, op, context);
+	return atomic_write(fid, vrb_ioc_addr(iov, count), vrb_ioc_count(iov, count),
+			    vrb_first_desc(desc), dest, addr, key, datatype, op, context);
 }
 
 static ssize_t atomic_fetchv(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
@@ -324,9 +324,10 @@ static ssize_t atomic_fetchv(struct fid_ep *fid, const struct fi_ioc *iov, void 
 			     size_t result_count, fi_addr_t dest, uint64_t addr, uint64_t key,
 			     enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	return atomic_fetch_any(fid, vrb_ioc_addr(iov, count), 1, vrb_first_desc(desc),
-				vrb_ioc_addr(resultv, result_count), vrb_first_desc(result_desc),
-				dest, addr, key, datatype, op, context);
+	return atomic_fetch_any(fid, vrb_ioc_addr(iov, count), vrb_ioc_count(resultv, result_count),
+				vrb_first_desc(desc), vrb_ioc_addr(resultv, result_count),
+				vrb_first_desc(result_desc), dest, addr, key, datatype, op,
+				context);
 }
 
 static ssize_t atomic_comparev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
@@ -335,10 +336,10 @@ static ssize_t atomic_comparev(struct fid_ep *fid, const struct fi_ioc *iov, voi
 			       size_t result_count, fi_addr_t dest, uint64_t addr, uint64_t key,
 			       enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	return atomic_compare(fid, vrb_ioc_addr(iov, count), 1, vrb_first_desc(desc),
-			      vrb_ioc_addr(comparev, compare_count), vrb_first_desc(compare_desc),
-			      vrb_ioc_addr(resultv, result_count), vrb_first_desc(result_desc),
-			      dest, addr, key, datatype, op, context);
+	return atomic_compare(fid, vrb_ioc_addr(iov, count), vrb_ioc_count(iov, count),
+			      vrb_first_desc(desc), vrb_ioc_addr(comparev, compare_count),
+			      vrb_first_desc(compare_desc), vrb_ioc_addr(resultv, result_count),
+			      vrb_first_desc(result_desc), dest, addr, key, datatype, op, context);
 }
 
 static int atomic_valid(bool known, enum fi_datatype datatype, size_t *count)

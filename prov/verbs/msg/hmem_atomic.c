@@ -75,8 +75,8 @@ static ssize_t hmem_writev(struct fid_ep *ep, const struct fi_ioc *iov, void **d
 			   fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype datatype,
 			   enum fi_op op, void *context)
 {
-	return hmem_write(ep, vrb_ioc_addr(iov, count), 1, vrb_first_desc(desc), dest, addr, key,
-			  datatype, op, context);
+	return hmem_write(ep, vrb_ioc_addr(iov, count), vrb_ioc_count(iov, count),
+			  vrb_first_desc(desc), dest, addr, key, datatype, op, context);
 }
 
 static ssize_t hmem_fetch(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -96,9 +96,9 @@ static ssize_t hmem_fetchv(struct fid_ep *ep, const struct fi_ioc *iov, void **d
 			   fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype datatype,
 			   enum fi_op op, void *context)
 {
-	return hmem_fetch(ep, vrb_ioc_addr(iov, count), 1, vrb_first_desc(desc),
-			  vrb_ioc_addr(resultv, result_count), vrb_first_desc(result_desc), dest,
-			  addr, key, datatype, op, context);
+	return hmem_fetch(ep, vrb_ioc_addr(iov, count), vrb_ioc_count(resultv, result_count),
+			  vrb_first_desc(desc), vrb_ioc_addr(resultv, result_count),
+			  vrb_first_desc(result_desc), dest, addr, key, datatype, op, context);
 }
 
 static ssize_t hmem_compare(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -123,10 +123,10 @@ static ssize_t hmem_comparev(struct fid_ep *ep, const struct fi_ioc *iov, void *
 			     size_t result_count, fi_addr_t dest, uint64_t addr, uint64_t key,
 			     enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	return hmem_compare(ep, vrb_ioc_addr(iov, count), 1, vrb_first_desc(desc),
-			    vrb_ioc_addr(comparev, compare_count), vrb_first_desc(compare_desc),
-			    vrb_ioc_addr(resultv, result_count), vrb_first_desc(result_desc), dest,
-			    addr, key, datatype, op, context);
+	return hmem_compare(ep, vrb_ioc_addr(iov, count), vrb_ioc_count(iov, count),
+			    vrb_first_desc(desc), vrb_ioc_addr(comparev, compare_count),
+			    vrb_first_desc(compare_desc), vrb_ioc_addr(resultv, result_count),
+			    vrb_first_desc(result_desc), dest, addr, key, datatype, op, context);
 }
 
 /*

@@ -149,7 +149,7 @@ static ssize_t check_atomic(const struct ofi_call *call, const struct operands *
 	if (!is_known(call))
 		return -FI_EOPNOTSUPP;
 	if (msg->rma_iov->count != 1 || msg->rma_iov->addr % VRB_ATOMIC_SIZE)
-		return -FI_EINVAL;
+		return msg->rma_iov->count > 1 ? -FI_EMSGSIZE : -FI_EINVAL;
 	if (msg->rma_iov->key >> 32)
 		return -FI_EKEYREJECTED;
 	if (!operands->buf && msg->op != FI_ATOMIC_READ)

@@ -38,6 +38,12 @@ static inline void *vrb_ioc_addr(const struct fi_ioc *iov, size_t count)
 	return iov && count == 1 && iov[0].count == 1 ? iov[0].addr : NULL;
 }
 
+/* Returns the number of elements of a local vector, or of its buffers if these are several. */
+static inline size_t vrb_ioc_count(const struct fi_ioc *iov, size_t count)
+{
+	return iov && count == 1 ? iov[0].count : count;
+}
+
 static inline void *vrb_first_desc(void *const *desc)
 {
 	return desc ? desc[0] : NULL;
