@@ -58,7 +58,6 @@ struct ofi_domain {
 	struct fi_info *info;	/* attributes it was opened with */
 	struct ofi_stats *stats;
 	struct ofi_triggers triggers;
-	struct ofi_lock atomics;    /* serializes atomics performed in software */
 	struct ofi_mr_cache *cache; /* registration cache for FI_EP_RDM endpoints, or NULL */
 	size_t packet;		    /* packet size of these endpoints, including the header */
 	struct ofi_rdm_domain_progress *progress; /* domain progress of these endpoints, or NULL */

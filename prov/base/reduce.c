@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Tables of the functions of reduce_type.h, by data type and operation. */
+/*
+ * Tables of the functions of reduce_type.h, by data type and operation, and the lock of atomics.
+ */
 #include <stdint.h>
 #include <string.h>
 #include "minifloat.h"
 #include "reduce.h"
+#include "src/ds/fork.h"
 
 #define INTEGER	  1
 #define REAL	  2
@@ -192,4 +195,16 @@ ofi_swap_fn *ofi_swap_find(enum fi_datatype datatype, enum fi_op op)
 	return type->size && (size_t)op >= FI_CSWAP && (size_t)op <= FI_MSWAP
 		       ? type->swap[op - FI_CSWAP]
 		       : NULL;
+}
+
+OFI_FORK_MUTEX(atomics, OFI_FORK_INNER);
+
+void ofi_atomics_lock(void)
+{
+	pthread_mutex_lock(&atomics);
+}
+
+void ofi_atomics_unlock(void)
+{
+	pthread_mutex_unlock(&atomics);
 }

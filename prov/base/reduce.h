@@ -30,4 +30,11 @@ ofi_reduce_fn *ofi_reduce_find(enum fi_datatype datatype, enum fi_op op);
 /* Covers FI_CSWAP to FI_MSWAP; returns NULL if the operation is not defined. */
 ofi_swap_fn *ofi_swap_find(enum fi_datatype datatype, enum fi_op op);
 
+/*
+ * Serialize atomics performed in software: several open domains of this process may offer the same
+ * memory.
+ */
+void ofi_atomics_lock(void);
+void ofi_atomics_unlock(void);
+
 #endif

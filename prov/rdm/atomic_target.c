@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Performs atomic operations that a peer requests, under the domain's lock, and sends the
+ * Performs atomic operations that a peer requests, under the lock of atomics, and sends the
  * responses.
  */
 #include <stdlib.h>
@@ -157,9 +157,9 @@ static int perform_atomic(struct ofi_domain *domain, const struct ofi_rdm_wire_p
 {
 	int err;
 
-	ofi_lock(&domain->atomics);
+	ofi_atomics_lock();
 	err = perform_locked(domain, packet, old);
-	ofi_unlock(&domain->atomics);
+	ofi_atomics_unlock();
 	return err;
 }
 

@@ -12,6 +12,7 @@
 #include "prov/verbs/discovery/kind.h"
 #include "verbs_rig.h"
 #include "prov/base/desc.h"
+#include "prov/base/reduce.h"
 #include "prov/verbs/provider/mr.h"
 #include "prov/verbs/provider/prov.h"
 
@@ -421,13 +422,13 @@ static void test_close_waits(void **state)
 	pthread_t thread;
 	void *ret;
 
-	ofi_lock(&domain->base.atomics);
+	ofi_atomics_lock();
 	assert_int_equal(pthread_create(&thread, NULL, close_mr, &mr->fid), 0);
 	while (vrb_domain_mr_ops.mr_find(&domain->base, key, 0, &place))
 		sched_yield();
 	usleep(20000);
 	assert_int_equal(pthread_tryjoin_np(thread, &ret), EBUSY);
-	ofi_unlock(&domain->base.atomics);
+	ofi_atomics_unlock();
 	assert_int_equal(pthread_join(thread, &ret), 0);
 	assert_int_equal(*(int *)ret, 0);
 	free(ret);

@@ -11,6 +11,7 @@
 #include "prov/base/cntr.h"
 #include "prov/base/desc.h"
 #include "prov/base/ops.h"
+#include "prov/base/reduce.h"
 #include <rdma/fi_domain.h>
 #include <rdma/providers/fi_log.h>
 #include "domain.h"
@@ -171,8 +172,8 @@ static void wait_for_targets(struct vrb_mr *mr)
 {
 	if (!mr->domain->rdm)
 		return;
-	ofi_lock(&mr->domain->base.atomics);
-	ofi_unlock(&mr->domain->base.atomics);
+	ofi_atomics_lock();
+	ofi_atomics_unlock();
 }
 
 static void mr_count(struct vrb_domain *domain, int counter, uint64_t n)
