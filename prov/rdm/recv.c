@@ -3,6 +3,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
+#include "prov/base/desc.h"
 #include "objects.h"
 #include "cq.h"
 #include "lock.h"
@@ -51,7 +52,7 @@ static void fill_recv(struct ofi_rdm_ep *ep, struct ofi_rdm_recv *recv,
 	proto->match.context = msg->context;
 	proto->match.sticky = flags & FI_MULTI_RECV;
 	proto->count = (uint8_t)msg->iov_count;
-	proto->desc = msg->desc && msg->iov_count == 1 ? msg->desc[0] : NULL;
+	proto->desc = msg->iov_count == 1 ? ofi_desc_at(msg->desc, 0) : NULL;
 	for (i = 0; i < msg->iov_count; i++) {
 		proto->iov[i] = msg->msg_iov[i];
 		if (!proto->iov[i].iov_base)

@@ -24,7 +24,7 @@
 /* Returns true if the device accesses the application's memory by its descriptors. */
 static bool has_own(const struct fi_msg_rma *msg, uint64_t flags, bool read)
 {
-	return msg->desc && ofi_desc_permits(msg->desc[0], read) && !(flags & FI_INJECT);
+	return ofi_desc_permits(ofi_desc_at(msg->desc, 0), read) && !(flags & FI_INJECT);
 }
 
 static int rma_check(const struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
@@ -101,7 +101,7 @@ static int use_memory(struct ofi_rdm_op *op, const struct fi_msg_rma *msg, bool 
 		local = &op->local[op->local_count];
 		local->addr = msg->msg_iov[i].iov_base;
 		local->len = msg->msg_iov[i].iov_len;
-		if (msg->desc && ofi_desc_permits(msg->desc[i], read))
+		if (ofi_desc_permits(ofi_desc_at(msg->desc, i), read))
 			local->lkey = ofi_desc_lkey(msg->desc[i]);
 		else
 			ret = ep->proto.xport.ops->local(ep, local->addr, local->len, read,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reliable datagrams without FI_MR_LOCAL take any descriptor: what is none, and that of a region
- * which the device may not write to.
+ * Reliable datagrams without FI_MR_LOCAL take any descriptor: what is none, that of a region which
+ * the device may not write to, and one in place of a list.
  */
 #include "rdm.h"
 
@@ -53,6 +53,25 @@ static void message(struct rdm_pair *pair, void *desc)
 	CHECK_FILLED(in, LEN, 3);
 }
 
+static void no_list(struct rdm_pair *pair, struct fid_mr *mr, void *desc)
+{
+	struct rdm_side *side = pair->side;
+	struct iovec iov = { in, LEN };
+	struct fi_msg msg = { &iov, desc, 1, FI_ADDR_UNSPEC, in, 0 };
+
+	fill(out, LEN, 4);
+	OK(fi_recvmsg(side[1].ep, &msg, 0));
+	OK(fi_send(side[0].ep, out, LEN, NULL, side[0].peer, out));
+	CHECK(rdm_wait(pair, 1).op_context == in);
+	CHECK(rdm_wait(pair, 0).op_context == out);
+	CHECK_FILLED(in, LEN, 4);
+	fill(target, LEN, 5);
+	rdm_order(pair);
+	OK(fi_readv(side->ep, &iov, desc, 1, side->peer, (uintptr_t)target, fi_mr_key(mr), in));
+	CHECK(rdm_wait(pair, 0).op_context == in);
+	CHECK_FILLED(in, LEN, 5);
+}
+
 static void rdm(void)
 {
 	uint64_t access = FI_REMOTE_READ | FI_REMOTE_WRITE;
@@ -78,6 +97,7 @@ static void rdm(void)
 		transfer(&pair, mr, desc[i], SMALL);
 		transfer(&pair, mr, desc[i], LEN);
 	}
+	no_list(&pair, mr, desc[0]);
 	OK(fi_close(&sends->fid));
 	OK(fi_close(&mr->fid));
 	rdm_close(&pair);
