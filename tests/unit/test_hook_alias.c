@@ -137,7 +137,8 @@ static void expect_receives(struct fid_ep *ep, const struct fid_cntr *found)
 static void check_alias(size_t class)
 {
 	struct fid_ep real = ep_new(class), real_alias = ep_new(FI_CLASS_EP),
-		      real_again = ep_new(FI_CLASS_EP), *ep = hooked(&real), *alias, *again;
+		      real_again = ep_new(FI_CLASS_EP), *ep = hooked(&real), *alias = NULL,
+		      *again = NULL;
 	uint64_t flags = FI_RECV | FI_TRIGGER;
 
 	app_cntr = hooked(&cntr);
