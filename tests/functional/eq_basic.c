@@ -32,13 +32,17 @@ static void test_write_read(struct fid_eq *eq)
 	RETURNS(fi_eq_read(eq, &event, &out, sizeof(out), FI_PEEK), sizeof(out));
 	EQUAL(out.data, 1);
 	RETURNS(fi_eq_read(eq, &event, &out, sizeof(out) - 1, 0), -FI_ETOOSMALL);
-	RETURNS(fi_eq_read(eq, &event, NULL, 0, 0), -FI_ETOOSMALL);
+	RETURNS(fi_eq_read(eq, &event, NULL, 0, FI_PEEK), 0);
+	EQUAL(event, FI_NOTIFY + 1);
 	for (in.data = 1; in.data <= 3; in.data++) {
 		RETURNS(fi_eq_read(eq, &event, &out, sizeof(out), 0), sizeof(out));
 		EQUAL(event, FI_NOTIFY + in.data);
 		EQUAL(out.data, in.data);
 		CHECK(out.fid == &eq->fid && out.context == &setup);
 	}
+	RETURNS(fi_eq_write(eq, FI_NOTIFY, &in, sizeof(in), 0), sizeof(in));
+	RETURNS(fi_eq_read(eq, &event, NULL, 0, 0), 0);
+	EQUAL(event, FI_NOTIFY);
 	RETURNS(fi_eq_read(eq, &event, &out, sizeof(out), 0), -FI_EAGAIN);
 }
 
