@@ -34,10 +34,13 @@ static inline bool ofi_desc_permits(const void *desc, bool write)
 	return (write ? mark : mark | OFI_DESC_WRITABLE) == (OFI_DESC_MARK | OFI_DESC_WRITABLE);
 }
 
-/*
- * Returns a descriptor of a list, or NULL without one. What is a descriptor itself is no list: no
- * pointer has its mark.
- */
+/* Returns the list, or NULL if it is a descriptor itself: no pointer has its mark. */
+static inline void **ofi_desc_list(void **list)
+{
+	return ofi_desc_permits(list, false) ? NULL : list;
+}
+
+/* Returns a descriptor of a list, or NULL without one. */
 static inline void *ofi_desc_at(void *const *list, size_t i)
 {
 	return list && !ofi_desc_permits(list, false) ? list[i] : NULL;

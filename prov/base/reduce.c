@@ -2,11 +2,11 @@
 /*
  * Tables of the functions of reduce_type.h, by data type and operation, and the lock of atomics.
  */
+#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 #include "minifloat.h"
 #include "reduce.h"
-#include "src/ds/fork.h"
 
 #define INTEGER	  1
 #define REAL	  2
@@ -197,7 +197,18 @@ ofi_swap_fn *ofi_swap_find(enum fi_datatype datatype, enum fi_op op)
 		       : NULL;
 }
 
-OFI_FORK_MUTEX(atomics, OFI_FORK_INNER);
+static pthread_mutex_t atomics = PTHREAD_MUTEX_INITIALIZER;
+
+/* fork does not wait for the holder, who may be in a library for device memory. */
+static void renew_atomics(void)
+{
+	pthread_mutex_init(&atomics, NULL);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, renew_atomics);
+}
 
 void ofi_atomics_lock(void)
 {

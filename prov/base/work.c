@@ -5,6 +5,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "cntr.h"
+#include "desc.h"
 #include "hmem_copy.h"
 #include "reduce.h"
 #include "refuse.h"
@@ -74,7 +75,7 @@ static bool has_hmem(const struct ofi_work *work)
 /* Returns the list, or NULL if nobody reads it: then it can be any pointer. */
 static void **read_desc(const struct ofi_work *work, void **desc)
 {
-	return work->ops->reads_desc || has_hmem(work) ? desc : NULL;
+	return work->ops->reads_desc || has_hmem(work) ? ofi_desc_list(desc) : NULL;
 }
 
 static void keep_msg(struct ofi_work *work, struct fi_msg_tagged *msg)
@@ -86,7 +87,7 @@ static void keep_msg(struct ofi_work *work, struct fi_msg_tagged *msg)
 static void keep_rma(struct ofi_work *work, struct fi_msg_rma *msg)
 {
 	msg->msg_iov = work->iov = KEEP(work, msg->msg_iov, msg->iov_count);
-	msg->desc = KEEP(work, msg->desc, msg->iov_count);
+	msg->desc = KEEP(work, ofi_desc_list(msg->desc), msg->iov_count);
 	msg->rma_iov = KEEP(work, msg->rma_iov, msg->rma_iov_count);
 }
 

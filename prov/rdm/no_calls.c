@@ -11,8 +11,8 @@
 
 static bool has_device(void *const *desc, size_t count)
 {
-	while (desc && count--)
-		if (ofi_desc_iface(*desc++))
+	while (count--)
+		if (ofi_desc_iface(ofi_desc_at(desc, count)))
 			return true;
 	return false;
 }

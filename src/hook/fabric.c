@@ -64,8 +64,6 @@ static void replace(struct fi_info *info, struct fid *(*other)(struct fid *fid))
 	struct fi_fabric_attr *fabric = info->fabric_attr;
 	struct fi_domain_attr *domain = info->domain_attr;
 
-	if (info->handle)
-		info->handle = other(info->handle);
 	if (fabric && fabric->fabric)
 		fabric->fabric = (struct fid_fabric *)other(&fabric->fabric->fid);
 	if (domain && domain->domain)

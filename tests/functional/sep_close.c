@@ -4,6 +4,7 @@
  * application, although the other context of the index goes on.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include "sep.h"
 
@@ -51,8 +52,10 @@ static void *poll_late(void *cq)
 	struct fi_cq_tagged_entry entry;
 
 	sleep_ms(300);
-	while (!__atomic_load_n(&closed, __ATOMIC_RELAXED))
+	while (!__atomic_load_n(&closed, __ATOMIC_RELAXED)) {
 		fi_cq_read(cq, &entry, 0);
+		sched_yield();
+	}
 	return NULL;
 }
 

@@ -4,6 +4,7 @@
  * with that peer ends, and the other one goes on with what it sends.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include "sep.h"
 #include "stats.h"
@@ -55,8 +56,10 @@ static void *poll_healthy(void *unused)
 {
 	struct fi_cq_tagged_entry entry;
 
-	while (!__atomic_load_n(&closed, __ATOMIC_RELAXED))
+	while (!__atomic_load_n(&closed, __ATOMIC_RELAXED)) {
 		fi_cq_read(healthy->cq[INDEX], &entry, 0);
+		sched_yield();
+	}
 	return unused;
 }
 

@@ -180,28 +180,11 @@ static void test_contexts(void **state)
 	check_alias(FI_CLASS_RX_CTX);
 }
 
-/* A passive endpoint in hints is the provider's, in what fi_getinfo returns the application's. */
-static void test_handle(void **state)
-{
-	struct fid_pep real = { .fid = { FI_CLASS_PEP, NULL, &fid_ops } }, *pep = hooked(&real);
-	struct fi_info hints = { .handle = &pep->fid }, result;
-	struct ofi_hook_hints copy;
-
-	(void)state;
-	result = *ofi_hook_hints(&hints, &copy);
-	assert_ptr_equal(result.handle, &real);
-	assert_ptr_equal(hints.handle, pep);
-	ofi_hook_infos(&result);
-	assert_ptr_equal(result.handle, pep);
-	fi_close(&pep->fid);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_endpoint),
 		cmocka_unit_test(test_contexts),
-		cmocka_unit_test(test_handle),
 	};
 
 	return cmocka_run_group_tests(tests, start, NULL);

@@ -10,7 +10,7 @@
 #include "prov/rdm/rma_event.h"
 
 static uint64_t word = 7;
-static unsigned int answers;
+static unsigned int answers; /* atomic */
 static pthread_t thread;
 
 /* A domain, and the endpoint and the peer that it has. */
@@ -19,6 +19,7 @@ static struct side {
 	struct fi_info info;
 	struct ofi_rdm_ep ep;
 	struct ofi_rdm_peer peer;
+	uint8_t old[sizeof(word)];
 } sides[2];
 
 bool ofi_rdm_answer(struct ofi_rdm_peer *peer, const struct ofi_rdm_wire_packet *packet,
@@ -27,7 +28,7 @@ bool ofi_rdm_answer(struct ofi_rdm_peer *peer, const struct ofi_rdm_wire_packet 
 	(void)peer;
 	assert_false(payload && len);
 	assert_int_equal(packet->status, 0);
-	answers++;
+	__atomic_add_fetch(&answers, 1, __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -91,6 +92,7 @@ static void domains_take_turns(void **state)
 		sides[i].domain.ops = &domain_ops;
 		sides[i].domain.info = &sides[i].info;
 		sides[i].ep.domain = &sides[i].domain;
+		sides[i].ep.atomic_old = sides[i].old;
 		sides[i].peer.ep = &sides[i].ep;
 		sides[i].peer.proto.eager = sizeof(word);
 	}

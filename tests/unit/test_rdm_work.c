@@ -6,6 +6,7 @@
 #include "rdm_work_rig.h"
 #include <string.h>
 #include <rdma/fi_errno.h>
+#include "prov/base/desc.h"
 
 static struct fi_triggered_context contexts[3];
 static uint64_t words[4] = { 11, 22, 33, 44 }, results[2];
@@ -219,6 +220,21 @@ static void descriptors_may_be_any_pointer(void **state)
 	msg.desc = args.msg.desc = args.result_desc = (void **)1;
 	assert_int_equal(trigger_msg(FI_OP_TSEND, &msg, FI_TRIGGER), 0);
 	assert_int_equal(trigger_atomic(FI_OP_FETCH_ATOMIC, &args, FI_TRIGGER), 0);
+	work_count(1);
+	assert_int_equal(work_calls, 2);
+	assert_null(work_made.desc[0]);
+}
+
+static void a_descriptor_is_no_list(void **state)
+{
+	struct fi_msg_tagged msg = message(0);
+	struct fi_msg_rma rma = transfer(0);
+
+	(void)state;
+	work_info.caps |= FI_HMEM;
+	msg.desc = rma.desc = ofi_desc(1, FI_HMEM_SYSTEM, true);
+	assert_int_equal(trigger_msg(FI_OP_TSEND, &msg, FI_TRIGGER), 0);
+	assert_int_equal(trigger_rma(FI_OP_WRITE, &rma, FI_TRIGGER), 0);
 	work_count(1);
 	assert_int_equal(work_calls, 2);
 	assert_null(work_made.desc[0]);
@@ -493,6 +509,7 @@ int main(void)
 		TEST(transfers_are_kept),
 		TEST(operands_are_kept),
 		TEST(descriptors_may_be_any_pointer),
+		TEST(a_descriptor_is_no_list),
 		TEST(injected_bytes_are_copied),
 		TEST(injected_operands_are_copied),
 		TEST(a_fetch_has_no_operands),

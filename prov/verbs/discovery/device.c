@@ -188,10 +188,8 @@ static int read_port(struct vrb_device *dev, struct vrb_port *port, struct ibv_c
 		port->gid_index = (int)gid->gid_index;
 		port->gid_type = gid->gid_type;
 	}
-	if (!vrb_pkey_choose(ctx, port->num, port->attr.pkey_tbl_len, 0, &pkey) && pkey.pkey)
-		port->pkey = pkey.pkey;
-	else
-		port->pkey = 0xffff;
+	vrb_pkey_choose(ctx, port->num, port->attr.pkey_tbl_len, 0, &pkey);
+	port->pkey = pkey.pkey ? pkey.pkey : 0xffff;
 	return -vrb_port_addrs_find(port, dev->transport, gids, ifaddrs);
 }
 

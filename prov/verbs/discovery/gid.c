@@ -112,7 +112,7 @@ int vrb_pkey_choose(struct ibv_context *ctx, uint8_t port, int slots, uint16_t w
 	*chosen = (struct vrb_pkey){ 0 };
 	for (i = 0; i < slots && !(chosen->pkey & PKEY_FULL); i++) {
 		if (ibv_query_pkey(ctx, port, i, &pkey))
-			return errno;
+			return errno ? errno : EIO;
 		key = be16toh(pkey);
 		if (!(key & ~PKEY_FULL) || (wanted && (key ^ wanted) & ~PKEY_FULL))
 			continue;
