@@ -4,11 +4,10 @@
  * application, although the other context of the index goes on.
  */
 #include <pthread.h>
-#include <sched.h>
 #include <string.h>
 #include "sep.h"
 
-enum { INDEX = 1, LONG = 2 << 20, PART = LONG / 8 };
+enum { INDEX = 1, LONG = 4 << 20, PART = LONG / 2 };
 
 static struct sep_pair pair;
 static uint64_t window = 5, one = 1, old; /* `old` receives the value of `window` */
@@ -50,11 +49,13 @@ static void open_tx(void)
 static void *poll_late(void *cq)
 {
 	struct fi_cq_tagged_entry entry;
+	uint64_t start = now_ms() + 300;
 
-	sleep_ms(300);
 	while (!__atomic_load_n(&closed, __ATOMIC_RELAXED)) {
-		fi_cq_read(cq, &entry, 0);
-		sched_yield();
+		if (now_ms() < start)
+			sleep_ms(1);
+		else
+			fi_cq_read(cq, &entry, 0);
 	}
 	return NULL;
 }
