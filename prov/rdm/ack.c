@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Acknowledgments: which packets have arrived, which are lost, and the round-trip time. */
 #include "ack.h"
+#include "src/ds/min.h"
 
 enum { REORDER_MIN = 3, REORDER_MAX = 48, BACKOFF_MAX = 24 };
 
@@ -247,6 +248,5 @@ uint64_t ofi_rdm_ack_next(const struct ofi_rdm_ack *ack)
 	if (!ack->first)
 		return next;
 	silent = ack->last_arrival + ack->params->silence;
-	next = ack->timer < next ? ack->timer : next;
-	return silent < next ? silent : next;
+	return ofi_min(silent, ofi_min(ack->timer, next));
 }

@@ -152,7 +152,7 @@ static void set_limits(struct vrb_ud *all)
 	const struct vrb_domain *domain = vrb_rc_domain(all->ep);
 	/* Both queues must fit the completion queue. */
 	uint32_t max =
-		vrb_ud_least((uint32_t)domain->attr.max_qp_wr, (uint32_t)domain->attr.max_cqe / 2);
+		ofi_min((uint32_t)domain->attr.max_qp_wr, (uint32_t)domain->attr.max_cqe / 2);
 	uint32_t wanted = DEPTHS * vrb_rc(all->ep)->rx.depth;
 
 	if (wanted < DEPTH_MIN)

@@ -13,6 +13,7 @@
 #include "prov/verbs/dgram/ud_name.h"
 #include "prov/verbs/dgram/ud_port.h"
 #include "prov/verbs/queue/ah.h"
+#include "src/ds/min.h"
 #include "rc_conn.h"
 #include "ud.h"
 #include "ud_wire.h"
@@ -381,18 +382,12 @@ static inline void vrb_ud_send_soon(struct vrb_ud_conn *ud)
 	vrb_ud_of(ud)->short_of_room = true;
 }
 
-static inline uint32_t vrb_ud_least(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Returns the bytes of a packet behind the longest header to a port with that MTU; 0: unknown. */
 static inline uint16_t vrb_ud_payload(const struct vrb_ud *all, uint32_t mtu)
 {
 	uint32_t most = mtu < VRB_UD_MTU_MIN ? (uint32_t)VRB_UD_MTU_MIN : mtu;
 
-	return (uint16_t)(vrb_ud_least(vrb_ud_least(most, all->port.mtu), UINT16_MAX) -
-			  VRB_UD_HEAD_MAX);
+	return (uint16_t)(ofi_min(ofi_min(most, all->port.mtu), UINT16_MAX) - VRB_UD_HEAD_MAX);
 }
 
 /*

@@ -82,7 +82,7 @@ int vrb_ud_qp_open(struct vrb_ud *all)
 	all->owner.ops = &owner_ops;
 	if (err)
 		return vrb_ud_open_failed(call, err);
-	all->inline_max = attr.cap.max_inline_data = vrb_ud_least(max, most);
+	all->inline_max = attr.cap.max_inline_data = ofi_min(max, most);
 	all->qp = domain->fabric->kind->srd
 			  ? domain->fabric->kind->srd(domain->pd, &attr, domain->max_read)
 			  : ibv_create_qp(domain->pd, &attr);

@@ -71,7 +71,7 @@ void vrb_ud_rc_init(struct vrb_ud *all)
 	all->rcs.most = (uint32_t)(vrb_params.max_conn ? vrb_params.max_conn : domain->attr.max_qp);
 	/* The largest CQ has room for so many. */
 	max = max > fixed + depth ? (max - fixed - depth) / room_for(all, OFI_RDM_WIRE_WINDOW) : 0;
-	all->rcs.most = vrb_ud_least(all->rcs.most, max);
+	all->rcs.most = ofi_min(all->rcs.most, max);
 	all->rcs.cq_size = (uint32_t)vrb_rc(all->ep)->cq->cqe;
 	all->rcs.room = all->rcs.cq_size > fixed ? all->rcs.cq_size - fixed : 0;
 }
@@ -338,7 +338,7 @@ void vrb_ud_rc_describe(struct vrb_ud_conn *ud, struct vrb_ud_packet *packet)
 	}
 	packet->key = ud->rc->number;
 	packet->id = ud->rc->psn;
-	packet->asked = vrb_ud_least((uint32_t)domain->attr.max_qp_rd_atom, READS_MAX);
+	packet->asked = ofi_min((uint32_t)domain->attr.max_qp_rd_atom, READS_MAX);
 	packet->addr = path_mtu(vrb_ud_of(ud));
 	ud->rc->announced = true;
 }
@@ -349,7 +349,7 @@ static uint32_t worth_of(const struct ibv_send_wr *wr)
 	int i;
 
 	for (i = 0; i < wr->num_sge; i++)
-		worth += vrb_ud_least(wr->sg_list[i].length, WORTH);
+		worth += ofi_min(wr->sg_list[i].length, WORTH);
 	return worth;
 }
 
@@ -363,7 +363,7 @@ uint32_t vrb_ud_rc_worth_in(const struct vrb_ud_packet *packet)
 		return (uint32_t)packet->len + (packet->last ? WORTH_RDMA : 0);
 	case VRB_UD_NOTHING:
 	case VRB_UD_READ:
-		return WORTH_RDMA + vrb_ud_least(packet->asked, WORTH);
+		return WORTH_RDMA + ofi_min(packet->asked, WORTH);
 	default:
 		return 0;
 	}

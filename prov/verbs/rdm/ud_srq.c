@@ -39,9 +39,9 @@ bool vrb_ud_rc_make_room(struct vrb_ud *all, uint32_t need)
 static uint32_t share_of(const struct vrb_ud *all, uint32_t count)
 {
 	uint32_t half = (all->rcs.in_srq + all->recv_head - all->recv_tail + count) / 2;
-	uint32_t share = vrb_ud_least(half, all->rcs.share) + all->rcs.lost;
+	uint32_t share = ofi_min(half, all->rcs.share) + all->rcs.lost;
 
-	return share > all->rcs.in_srq ? vrb_ud_least(share - all->rcs.in_srq, count) : 0;
+	return share > all->rcs.in_srq ? ofi_min(share - all->rcs.in_srq, count) : 0;
 }
 
 /* Posts the first of a list. Returns those that were not posted. */
@@ -77,7 +77,7 @@ struct ibv_recv_wr *vrb_ud_rc_post_recvs(struct vrb_ud *all, struct ibv_recv_wr 
 /* Moves receives of datagrams to the new SRQ. */
 static void fill_srq(struct vrb_ud *all)
 {
-	uint32_t n = vrb_ud_least((all->recv_head - all->recv_tail) / 2, all->rcs.share);
+	uint32_t n = ofi_min((all->recv_head - all->recv_tail) / 2, all->rcs.share);
 	struct vrb_rdm_rx *rx;
 	struct ibv_recv_wr *wr;
 
