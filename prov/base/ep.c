@@ -122,9 +122,6 @@ int ofi_ep_bind_eq(const struct fi_provider *prov, struct ofi_eq **slot, struct 
 	if (flags)
 		return ofi_refuse_flags(prov, FI_LOG_EP_CTRL, "fi_ep_bind of an event queue",
 					flags);
-	if (!ofi_eq_of(&eq->fid.fid, fabric))
-		return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EINVAL,
-				  "fi_ep_bind: the event queue belongs to another fabric\n");
 	return ofi_eq_bind(prov, FI_LOG_EP_CTRL, "fi_ep_bind", slot, &eq->fid.fid, fabric, 0);
 }
 

@@ -581,9 +581,10 @@ int ofi_eq_bind(const struct fi_provider *prov, enum fi_log_subsys subsys, const
 
 	if (!eq)
 		return ofi_refuse(
-			prov, subsys, -FI_EINVAL,
-			"%s: only an event queue of the same fabric can be bound; completion queues are bound to endpoints\n",
-			call);
+			prov, subsys, -FI_EINVAL, "%s: %s\n", call,
+			fid && fid->fclass == FI_CLASS_EQ
+				? "the event queue belongs to another fabric"
+				: "only an event queue can be bound; completion queues are bound to endpoints");
 	if (flags)
 		return ofi_refuse_flags(prov, subsys, call, flags);
 	if (*slot)
