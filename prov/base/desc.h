@@ -35,7 +35,7 @@ static inline bool ofi_desc_permits(const void *desc, bool write)
 }
 
 /* Returns the list, or NULL if it is a descriptor itself: no pointer has its mark. */
-static inline void **ofi_desc_list(void **list)
+static inline void *const *ofi_desc_list(void *const *list)
 {
 	return ofi_desc_permits(list, false) ? NULL : list;
 }
@@ -43,7 +43,8 @@ static inline void **ofi_desc_list(void **list)
 /* Returns a descriptor of a list, or NULL without one. */
 static inline void *ofi_desc_at(void *const *list, size_t i)
 {
-	return list && !ofi_desc_permits(list, false) ? list[i] : NULL;
+	list = ofi_desc_list(list);
+	return list ? list[i] : NULL;
 }
 
 /* Returns FI_HMEM_SYSTEM for what is no descriptor. */

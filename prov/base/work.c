@@ -73,7 +73,7 @@ static bool has_hmem(const struct ofi_work *work)
 }
 
 /* Returns the list, or NULL if nobody reads it: then it can be any pointer. */
-static void **read_desc(const struct ofi_work *work, void **desc)
+static void *const *read_desc(const struct ofi_work *work, void **desc)
 {
 	return work->ops->reads_desc || has_hmem(work) ? ofi_desc_list(desc) : NULL;
 }
