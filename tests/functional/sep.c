@@ -2,6 +2,7 @@
 /* Scalable endpoints, each with a completion queue for each index. */
 #include "sep.h"
 
+#include <pthread.h>
 #include <string.h>
 
 static struct fi_info *sep_info(enum fi_threading threading, uint64_t caps)
@@ -25,20 +26,25 @@ static struct fi_info *sep_info(enum fi_threading threading, uint64_t caps)
 	return info;
 }
 
+void sep_open_tx(struct sep_side *side, int index)
+{
+	OK(fi_tx_context(side->sep, index, NULL, &side->tx[index], NULL));
+	OK(fi_ep_bind(side->tx[index], &side->cq[index]->fid, FI_TRANSMIT));
+	OK(fi_enable(side->tx[index]));
+}
+
 static void open_index(struct sep_pair *pair, struct sep_side *side, int i)
 {
 	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_TAGGED };
 
 	OK(fi_cq_open(pair->domain, &cq, &side->cq[i], NULL));
-	OK(fi_tx_context(side->sep, i, NULL, &side->tx[i], NULL));
+	sep_open_tx(side, i);
 	OK(fi_rx_context(side->sep, i, NULL, &side->rx[i], NULL));
 	EQUAL(side->tx[i]->fid.fclass, FI_CLASS_TX_CTX);
 	EQUAL(side->rx[i]->fid.fclass, FI_CLASS_RX_CTX);
-	OK(fi_ep_bind(side->tx[i], &side->cq[i]->fid, FI_TRANSMIT));
 	/* Who receives nothing needs no completion queue for it. */
 	if (pair->info->caps & (FI_MSG | FI_TAGGED))
 		OK(fi_ep_bind(side->rx[i], &side->cq[i]->fid, FI_RECV));
-	OK(fi_enable(side->tx[i]));
 	OK(fi_enable(side->rx[i]));
 }
 
@@ -68,13 +74,15 @@ static void open_side(struct sep_pair *pair, struct sep_side *side)
 		open_index(pair, side, i);
 }
 
-static void introduce(struct sep_side *side, struct sep_side *peer)
+fi_addr_t sep_introduce(struct fid_av *av, struct fid_ep *sep)
 {
 	char name[128];
 	size_t len = sizeof(name);
+	fi_addr_t addr;
 
-	OK(fi_getname(&peer->sep->fid, name, &len));
-	RETURNS(fi_av_insert(side->av, name, 1, &side->peer, 0, NULL), 1);
+	OK(fi_getname(&sep->fid, name, &len));
+	RETURNS(fi_av_insert(av, name, 1, &addr, 0, NULL), 1);
+	return addr;
 }
 
 void sep_open(struct sep_pair *pair, enum fi_threading threading)
@@ -98,8 +106,8 @@ void sep_open_bits(struct sep_pair *pair, enum fi_threading threading, uint64_t 
 	OK(fi_domain(pair->fabric, pair->info, &pair->domain, NULL));
 	open_side(pair, &pair->side[0]);
 	open_side(pair, &pair->side[1]);
-	introduce(&pair->side[0], &pair->side[1]);
-	introduce(&pair->side[1], &pair->side[0]);
+	pair->side[0].peer = sep_introduce(pair->side[0].av, pair->side[1].sep);
+	pair->side[1].peer = sep_introduce(pair->side[1].av, pair->side[0].sep);
 }
 
 void sep_close(struct sep_pair *pair)
@@ -120,6 +128,37 @@ void sep_close(struct sep_pair *pair)
 	OK(fi_close(&pair->domain->fid));
 	OK(fi_close(&pair->fabric->fid));
 	fi_freeinfo(pair->info);
+}
+
+struct poller {
+	struct fid_cq *cq;
+	uint64_t start;
+	bool closed; /* atomic */
+};
+
+static void *poll_late(void *arg)
+{
+	struct poller *poller = arg;
+	struct fi_cq_tagged_entry entry;
+
+	while (!__atomic_load_n(&poller->closed, __ATOMIC_RELAXED)) {
+		if (now_ms() < poller->start)
+			sleep_ms(1);
+		else
+			fi_cq_read(poller->cq, &entry, 0);
+	}
+	return NULL;
+}
+
+void sep_close_polled(struct fid_ep *context, struct fid_cq *cq, int late)
+{
+	struct poller poller = { .cq = cq, .start = now_ms() + (uint64_t)late };
+	pthread_t thread;
+
+	CHECK(!pthread_create(&thread, NULL, poll_late, &poller));
+	OK(fi_close(&context->fid));
+	__atomic_store_n(&poller.closed, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
 }
 
 fi_addr_t sep_addr(const struct sep_pair *pair, int side, int index)

@@ -31,6 +31,12 @@ void sep_open_caps(struct sep_pair *pair, enum fi_threading threading, uint64_t 
 /* The same with these bits for the index in an address. */
 void sep_open_bits(struct sep_pair *pair, enum fi_threading threading, uint64_t caps, int bits);
 void sep_close(struct sep_pair *pair);
+/* Opens a transmit context of an index again, and enables it. */
+void sep_open_tx(struct sep_side *side, int index);
+/* Inserts the address of a scalable endpoint. */
+fi_addr_t sep_introduce(struct fid_av *av, struct fid_ep *sep);
+/* Closes a context while another thread polls a queue, which it does after `late` milliseconds. */
+void sep_close_polled(struct fid_ep *context, struct fid_cq *cq, int late);
 /* The address of a context of the other side. */
 fi_addr_t sep_addr(const struct sep_pair *pair, int side, int index);
 /* Waits for a completion on one queue; all queues make progress. */

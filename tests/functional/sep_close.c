@@ -3,16 +3,14 @@
  * Once a context of a scalable endpoint is closed, its operations no longer use the memory of the
  * application, although the other context of the index goes on.
  */
-#include <pthread.h>
 #include <string.h>
 #include "sep.h"
 
-enum { INDEX = 1, LONG = 4 << 20, PART = LONG / 2 };
+enum { INDEX = 1, LONG = 4 << 20, PART = LONG / 2, LATE_MS = 300 };
 
 static struct sep_pair pair;
 static uint64_t window = 5, one = 1, old; /* `old` receives the value of `window` */
 static uint8_t from[LONG], to[LONG];
-static bool closed; /* atomic */
 
 static void poll_all(void)
 {
@@ -36,42 +34,6 @@ static void exchange(void)
 	EQUAL(in, out);
 }
 
-static void open_tx(void)
-{
-	struct sep_side *side = &pair.side[0];
-
-	OK(fi_tx_context(side->sep, INDEX, NULL, &side->tx[INDEX], NULL));
-	OK(fi_ep_bind(side->tx[INDEX], &side->cq[INDEX]->fid, FI_TRANSMIT));
-	OK(fi_enable(side->tx[INDEX]));
-}
-
-/* Makes progress on a queue from 300 ms after the start until `closed`. */
-static void *poll_late(void *cq)
-{
-	struct fi_cq_tagged_entry entry;
-	uint64_t start = now_ms() + 300;
-
-	while (!__atomic_load_n(&closed, __ATOMIC_RELAXED)) {
-		if (now_ms() < start)
-			sleep_ms(1);
-		else
-			fi_cq_read(cq, &entry, 0);
-	}
-	return NULL;
-}
-
-/* Closes a context while another thread polls a queue of the other side. */
-static void close_while_polled(struct fid_ep *context, struct fid_cq *cq)
-{
-	pthread_t thread;
-
-	__atomic_store_n(&closed, false, __ATOMIC_RELAXED);
-	CHECK(!pthread_create(&thread, NULL, poll_late, cq));
-	OK(fi_close(&context->fid));
-	__atomic_store_n(&closed, true, __ATOMIC_RELAXED);
-	pthread_join(thread, NULL);
-}
-
 /* The context waits for answers, although everything that was sent has arrived. */
 static void atomic_with_answer(void)
 {
@@ -82,9 +44,9 @@ static void atomic_with_answer(void)
 	OK(fi_fetch_atomic(pair.side[0].tx[INDEX], &one, 1, NULL, &old, NULL,
 			   sep_addr(&pair, 0, INDEX), (uintptr_t)&window, fi_mr_key(mr), FI_UINT64,
 			   FI_SUM, NULL));
-	close_while_polled(pair.side[0].tx[INDEX], pair.side[1].cq[INDEX]);
+	sep_close_polled(pair.side[0].tx[INDEX], pair.side[1].cq[INDEX], LATE_MS);
 	EQUAL(old, 5);
-	open_tx();
+	sep_open_tx(&pair.side[0], INDEX);
 	CHECK(sep_wait(&pair, 0, INDEX, &(fi_addr_t){ 0 }).flags & FI_ATOMIC);
 	OK(fi_close(&mr->fid));
 }
@@ -106,7 +68,7 @@ static void long_message(void)
 	EQUAL(to[0], 0);
 	/* The receive fails if it is posted before the peer knows. */
 	fi_cq_readerr(pair.side[1].cq[INDEX], &error, 0);
-	open_tx();
+	sep_open_tx(&pair.side[0], INDEX);
 	exchange();
 }
 
@@ -129,7 +91,7 @@ static bool half_received(void)
 	exchange(); /* All announcements have arrived, so that each receive starts at once. */
 	for (i = 0; i < LONG; i += PART)
 		OK(fi_trecv(side->rx[INDEX], to + i, PART, NULL, FI_ADDR_UNSPEC, 2, 0, NULL));
-	close_while_polled(side->rx[INDEX], pair.side[0].cq[INDEX]);
+	sep_close_polled(side->rx[INDEX], pair.side[0].cq[INDEX], LATE_MS);
 	memset(to, 2, LONG);
 	for (i = 0; i < LONG; i += PART)
 		sep_wait(&pair, 0, INDEX, &source);
