@@ -23,7 +23,7 @@ TAILQ_HEAD(ofi_provider_list, ofi_provider);
 
 struct ofi_registry {
 	struct ofi_provider_list list;
-	/* What was not added, or was replaced: a file or a provider may be found again. */
+	/* Offers that were refused or replaced, whose file or provider may be found again. */
 	struct ofi_provider_list refused;
 	const char *filter; /* FI_PROVIDER */
 	bool first_wins;    /* the first of several with the same name wins, not the newest */

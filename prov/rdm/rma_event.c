@@ -94,8 +94,8 @@ static void count_regions(struct ofi_domain *domain, const struct ofi_rdm_wire_p
 
 	for (i = 0; i < packet->count; i++) {
 		key = named_key(packet, i, key_at);
-		for (j = 0; named_key(packet, j, key_at) != key;)
-			j++;
+		for (j = 0; named_key(packet, j, key_at) != key; j++)
+			;
 		if (j == i)
 			domain->ops->mr_count(domain, key, what);
 	}

@@ -330,7 +330,7 @@ static void expect_partition(struct mock_device *device, const char *ip, uint16_
 	assert_int_equal(port.pkey_index, index);
 }
 
-/* They are in the partition of that interface, a full member if the port is one. */
+/* Datagrams belong to the partition of that interface, with full membership if the port has it. */
 static void test_infiniband_partitions(void **state)
 {
 	struct mock_device *device = two_ports();
