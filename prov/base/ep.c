@@ -5,6 +5,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
+#include "cntr.h"
 #include "refuse.h"
 
 #define DIRECTIONS (FI_TRANSMIT | FI_RECV)
@@ -148,4 +149,25 @@ int ofi_ep_check_cq(const struct fi_provider *prov, struct fid *cq, const struct
 		return ofi_refuse_second(prov, FI_LOG_EP_CTRL, "fi_ep_bind",
 					 "a completion queue for this direction");
 	return 0;
+}
+
+int ofi_ep_check_cntr(const struct fi_provider *prov, struct ofi_cntr *cntr,
+		      const struct ofi_ref *domain, uint64_t caps, uint64_t *flags)
+{
+	const uint64_t own = FI_SEND | FI_RECV | FI_READ | FI_WRITE;
+	const uint64_t remote = FI_REMOTE_READ | FI_REMOTE_WRITE;
+
+	if (!*flags || *flags & ~(own | remote))
+		return ofi_refuse_flags(prov, FI_LOG_EP_CTRL, "fi_ep_bind of a counter", *flags);
+	if (!ofi_cntr_of(&cntr->fid.fid, domain))
+		return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+				  "fi_ep_bind: the counter belongs to another domain\n");
+	if (caps & FI_RMA_EVENT)
+		return 0;
+	*flags &= own;
+	if (*flags)
+		return 0;
+	return ofi_refuse(
+		prov, FI_LOG_EP_CTRL, -FI_EOPNOTSUPP,
+		"fi_ep_bind: a counter with FI_REMOTE_READ or FI_REMOTE_WRITE: the endpoint does not have FI_RMA_EVENT, which FI_EP_RDM has if the hints of fi_getinfo ask for it; or let the peer write with data, and count FI_RECV\n");
 }

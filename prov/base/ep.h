@@ -10,6 +10,8 @@
 #include "cq.h"
 #include "eq.h"
 
+struct ofi_cntr;
+
 /* Reads an option, which is a size_t. Returns 0 or -FI_ENOPROTOOPT. */
 typedef int ofi_ep_option(struct fid *ep, int name, size_t *value);
 
@@ -59,5 +61,12 @@ int ofi_ep_check_source(const struct fi_provider *prov, const struct fi_info *in
  */
 int ofi_ep_check_cq(const struct fi_provider *prov, struct fid *cq, const struct ofi_ref *domain,
 		    uint64_t flags, uint64_t bound);
+/*
+ * Checks whether a counter can be bound. Of an endpoint whose caps lack FI_RMA_EVENT, removes the
+ * flags of the peers' RMA from *flags, and refuses them if no other flag is left. Returns 0, or
+ * logs and returns -FI_E*.
+ */
+int ofi_ep_check_cntr(const struct fi_provider *prov, struct ofi_cntr *cntr,
+		      const struct ofi_ref *domain, uint64_t caps, uint64_t *flags);
 
 #endif

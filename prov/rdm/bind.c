@@ -56,20 +56,6 @@ static const uint64_t cntr_flags[] = {
 	[OFI_RDM_REMOTE_WRITE] = FI_REMOTE_WRITE,
 };
 
-static int check_cntr_flags(const struct ofi_rdm_ep *ep, uint64_t flags)
-{
-	const uint64_t remote = FI_REMOTE_READ | FI_REMOTE_WRITE;
-
-	if (!flags || (flags & ~(FI_SEND | FI_RECV | FI_READ | FI_WRITE | remote)))
-		return ofi_refuse_flags(ep->domain->prov, FI_LOG_EP_CTRL, "fi_ep_bind of a counter",
-					flags);
-	if (!(flags & remote) || ep->info->caps & FI_RMA_EVENT)
-		return 0;
-	return ofi_refuse(
-		ep->domain->prov, FI_LOG_EP_CTRL, -FI_EOPNOTSUPP,
-		"fi_ep_bind: a counter with FI_REMOTE_READ or FI_REMOTE_WRITE: the endpoint was opened without FI_RMA_EVENT; request it in the hints of fi_getinfo\n");
-}
-
 static int set_cntr(struct ofi_rdm_ep *ep, struct ofi_cntr *cntr, uint64_t flags)
 {
 	int i;
@@ -154,13 +140,11 @@ static int bind_cntr_late(struct ofi_rdm_ep *ep, struct ofi_cntr *cntr, uint64_t
 
 static int bind_cntr(struct ofi_rdm_ep *ep, struct ofi_cntr *cntr, uint64_t flags)
 {
-	int ret = check_cntr_flags(ep, flags);
+	int ret =
+		ofi_ep_check_cntr(ep->domain->prov, cntr, &ep->domain->ref, ep->info->caps, &flags);
 
 	if (ret)
 		return ret;
-	if (!ofi_cntr_of(&cntr->fid.fid, &ep->domain->ref))
-		return ofi_refuse(ep->domain->prov, FI_LOG_EP_CTRL, -FI_EINVAL,
-				  "fi_ep_bind: the counter belongs to another domain\n");
 	return ep->enabled ? bind_cntr_late(ep, cntr, flags) : set_cntr(ep, cntr, flags);
 }
 

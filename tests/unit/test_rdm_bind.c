@@ -130,8 +130,12 @@ static void wrong_flags_are_refused(void **state)
 	assert_int_equal(bind_it(&cntr.fid.fid, 0), -FI_EBADFLAGS);
 	assert_int_equal(bind_it(&cntr.fid.fid, FI_SEND | FI_MORE), -FI_EBADFLAGS);
 	assert_int_equal(bind_it(&cntr.fid.fid, FI_REMOTE_WRITE), -FI_EOPNOTSUPP);
+	assert_int_equal(bind_it(&cntr.fid.fid, FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE), 0);
+	assert_ptr_equal(ep.cntrs[OFI_RDM_RECV], &cntr);
+	assert_null(ep.cntrs[OFI_RDM_REMOTE_WRITE]);
 	info.caps = FI_RMA_EVENT;
 	assert_int_equal(bind_it(&cntr.fid.fid, FI_REMOTE_WRITE), 0);
+	assert_ptr_equal(ep.cntrs[OFI_RDM_REMOTE_WRITE], &cntr);
 }
 
 /* One line says what it is. */

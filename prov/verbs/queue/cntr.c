@@ -11,9 +11,8 @@
 #include "srq.h"
 #include "prov/verbs/msg/srx.h"
 #include "prov/verbs/msg/work.h"
+#include "prov/base/ep.h"
 #include "prov/base/refuse.h"
-
-#define REMOTE_FLAGS (FI_REMOTE_READ | FI_REMOTE_WRITE)
 
 static const uint64_t kinds[VRB_COUNTS] = {
 	[VRB_COUNT_SEND] = FI_SEND,
@@ -29,23 +28,6 @@ int vrb_cntr_open(struct fid_domain *fid, struct fi_cntr_attr *attr, struct fid_
 
 	return ofi_cntr_open(&vrb_prov, &domain->base.ref, &domain->fabric->ref,
 			     &domain->base.triggers, attr, cntr, context);
-}
-
-static int check_flags(uint64_t flags)
-{
-	uint64_t known = FI_SEND | FI_RECV | FI_READ | FI_WRITE;
-
-	if (flags & REMOTE_FLAGS)
-		return ofi_refuse(
-			&vrb_prov, FI_LOG_EP_CTRL, -FI_EOPNOTSUPP,
-			"fi_ep_bind: a counter with FI_REMOTE_READ or FI_REMOTE_WRITE: the device "
-			"does not report RMA to its target; let the peer write with data, and count FI_RECV\n");
-	if (!flags || (flags & ~known))
-		return ofi_refuse(
-			&vrb_prov, FI_LOG_EP_CTRL, -FI_EBADFLAGS,
-			"fi_ep_bind: flags 0x%llx; bind a counter with FI_SEND, FI_RECV, FI_READ, FI_WRITE or several of them\n",
-			(unsigned long long)flags);
-	return 0;
 }
 
 /* The queue that feeds a counter supports waiting if the counter does. */
@@ -242,13 +224,10 @@ static bool is_bound(const struct vrb_ep *ep, uint64_t flags)
 
 int vrb_cntr_bind(struct vrb_ep *ep, struct ofi_cntr *cntr, uint64_t flags)
 {
-	int ret = check_flags(flags);
+	int ret = ofi_ep_check_cntr(&vrb_prov, cntr, &ep->domain->base.ref, 0, &flags);
 
 	if (ret)
 		return ret;
-	if (!ofi_cntr_of(&cntr->fid.fid, &ep->domain->base.ref))
-		return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
-				  "fi_ep_bind: the counter belongs to another domain\n");
 	ofi_lock(&ep->domain->bind_lock);
 	if (is_bound(ep, flags))
 		ret = ofi_refuse_second(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind",
