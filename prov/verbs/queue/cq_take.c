@@ -40,14 +40,21 @@ static int poll_device(const struct vrb_cq *cq, struct ibv_wc *wc, int want)
 	return n;
 }
 
-/* Called when the device was seen empty. */
+static void see_lost(struct vrb_cq *cq)
+{
+	struct vrb_wq *wq;
+
+	LIST_FOREACH (wq, &cq->wqs, siblings)
+		wq->seen_lost = __atomic_load_n(&wq->lost, __ATOMIC_ACQUIRE);
+}
+
+/* Called when a poll after see_lost() found the device empty. */
 static void give_up_lost(struct vrb_cq *cq)
 {
 	struct vrb_wq *wq;
 
 	LIST_FOREACH (wq, &cq->wqs, siblings)
-		if (__atomic_load_n(&wq->lost, __ATOMIC_ACQUIRE))
-			wq->given_up = true;
+		wq->given_up = wq->seen_lost;
 }
 
 /*
@@ -61,6 +68,8 @@ int vrb_cq_take_device(struct vrb_cq *cq, struct ibv_wc *wc, int want)
 
 	do {
 		lost = __atomic_load_n(&cq->special, __ATOMIC_ACQUIRE) & VRB_CQ_LOST;
+		if (lost)
+			see_lost(cq);
 		n = poll_device(cq, wc, want);
 		if (n <= 0 && lost && want)
 			give_up_lost(cq);
