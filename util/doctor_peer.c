@@ -286,18 +286,6 @@ void doctor_peer_connect(struct doctor *doctor, const struct doctor_options *opt
 		freeaddrinfo(trial.ai);
 }
 
-/*
- * Without a source, the listener must accept connections to any address, not only to that of one
- * device.
- */
-static void take_any_address(struct trial *trial)
-{
-	struct sockaddr_in *in = trial->link.info->src_addr;
-
-	if (!trial->opts->source && in && in->sin_family == AF_INET)
-		in->sin_addr.s_addr = INADDR_ANY;
-}
-
 static bool start_listening(struct trial *trial)
 {
 	struct doctor_link *link = &trial->link;
@@ -305,7 +293,6 @@ static bool start_listening(struct trial *trial)
 	int ret;
 
 	step(trial);
-	take_any_address(trial);
 	ret = doctor_link_fabric(link);
 	if (!ret) {
 		link->call = "fi_passive_ep";

@@ -77,6 +77,27 @@ static void test_names(struct end *end)
 	OK(fi_close(&pep->fid));
 }
 
+/* A listener without an address of its own is reached at each address of the host. */
+static void test_wildcard(void)
+{
+	struct end server = { .setup = &setup, .sock = -1 }, client = server;
+	struct place place;
+	struct fi_info *info;
+
+	end_open(&server, info_for(&setup, NULL, "0", FI_SOURCE));
+	end_listen(&server, NULL, &place);
+	CHECK(!strcmp(place.node, "0.0.0.0") || !strcmp(place.node, "::"));
+	strcpy(place.node, local_addr());
+	end_aim(&client, &place);
+	OK(fi_enable(client.ep));
+	OK(fi_connect(client.ep, client.info->dest_addr, NULL, 0));
+	info = end_request(&server, NULL, NULL);
+	OK(fi_reject(server.pep, info->handle, NULL, 0));
+	fi_freeinfo(info);
+	end_close(&client);
+	end_close(&server);
+}
+
 static void test(void)
 {
 	struct end end = { .setup = &setup, .sock = -1 };
@@ -86,6 +107,7 @@ static void test(void)
 	test_backlog(&end);
 	test_names(&end);
 	end_close(&end);
+	test_wildcard();
 }
 
 int main(void)

@@ -2,6 +2,7 @@
 /* Memory that peers may access by the device's key: bounds and access. */
 #include "unit.h"
 
+#include <pthread.h>
 #include <string.h>
 #include "prov/verbs/provider/domain.h"
 #include "prov/verbs/provider/mr_table.h"
@@ -103,6 +104,45 @@ static void test_unused(void **state)
 	vrb_mr_table_remove(&domain, &mr);
 }
 
+enum { THREADS = 4, ROUNDS = 100000, KEPT = 16 };
+
+static void *add_and_remove(void *thread)
+{
+	struct ibv_mr own[KEPT] = { 0 };
+	uintptr_t i, failed = 0;
+
+	for (i = 0; i < ROUNDS; i++) {
+		if (i >= KEPT)
+			vrb_mr_table_remove(&domain, &own[i % KEPT]);
+		own[i % KEPT] = (struct ibv_mr){
+			.addr = memory,
+			.length = LEN,
+			.rkey = (uint32_t)(i * 2654435761u) / THREADS * THREADS +
+				(uint32_t)(uintptr_t)thread,
+		};
+		failed += vrb_mr_table_add(&domain, &own[i % KEPT], IBV_ACCESS_REMOTE_READ) != 0;
+	}
+	for (i = 0; i < KEPT; i++)
+		vrb_mr_table_remove(&domain, &own[i]);
+	return (void *)failed;
+}
+
+/* A thread frees nodes of the tree while others look at what they added. */
+static void test_threads(void **state)
+{
+	pthread_t threads[THREADS];
+	void *failed;
+	uintptr_t i;
+
+	(void)state;
+	for (i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, add_and_remove, (void *)i), 0);
+	for (i = 0; i < THREADS; i++) {
+		assert_int_equal(pthread_join(threads[i], &failed), 0);
+		assert_null(failed);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -110,6 +150,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bounds, open_table, close_table),
 		cmocka_unit_test_setup_teardown(test_list, open_table, close_table),
 		cmocka_unit_test_setup_teardown(test_unused, open_table, close_table),
+		cmocka_unit_test_setup_teardown(test_threads, open_table, close_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

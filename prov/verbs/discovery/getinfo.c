@@ -159,6 +159,8 @@ static int try_addr(struct search *search, const struct vrb_device *dev,
 		reject_port(search, dev->name, port->num, 1, &miss);
 		return 0;
 	}
+	if (search->type == FI_EP_MSG && !vrb_resolve_any(&search->target, port, local, &src))
+		return 0;
 	ret = vrb_resolve_dest(&search->target, local, &dest, &preferred, &miss);
 	if (ret == -FI_ENODATA) {
 		reject_port(search, dev->name, port->num, 1, &miss);

@@ -261,6 +261,23 @@ bool vrb_resolve_src(const struct vrb_target *target, const struct vrb_port_addr
 	return false;
 }
 
+bool vrb_resolve_any(const struct vrb_target *target, const struct vrb_port *port,
+		     const struct vrb_port_addr *local, struct sockaddr_storage *src)
+{
+	const struct vrb_port_addr *first = STAILQ_FIRST(&port->addrs);
+	size_t i;
+
+	for (i = 0; i < target->src.count && !ofi_addr_is_any(sa(&target->src.addr[i])); i++)
+		;
+	if (i == target->src.count || target->dest.count)
+		return true;
+	*src = (struct sockaddr_storage){ .ss_family = local->addr.ss_family };
+	ofi_addr_set_port((struct sockaddr *)src, ofi_addr_port(sa(&target->src.addr[i])));
+	while (first->addr.ss_family != src->ss_family)
+		first = STAILQ_NEXT(first, next);
+	return first == local;
+}
+
 int vrb_route(const struct vrb_port_addr *local, const struct sockaddr_storage *dest,
 	      struct sockaddr_storage *from)
 {

@@ -40,6 +40,12 @@ int vrb_resolve(const char *node, const char *service, uint64_t flags, const str
 bool vrb_resolve_src(const struct vrb_target *target, const struct vrb_port_addr *local,
 		     struct sockaddr_storage *src, struct ofi_miss *why);
 /*
+ * For a passive endpoint: makes *src the wildcard address of its family if the target requests one
+ * and no destination. Returns false then, unless `local` is the port's first of this family.
+ */
+bool vrb_resolve_any(const struct vrb_target *target, const struct vrb_port *port,
+		     const struct vrb_port_addr *local, struct sockaddr_storage *src);
+/*
  * Returns the destination that can be reached from a local address; sets *preferred if the routing
  * table would choose this address. Returns 0, -FI_ENODATA with *why set, or -FI_E*.
  */

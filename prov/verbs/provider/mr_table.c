@@ -40,7 +40,8 @@ int vrb_mr_table_add(struct vrb_domain *domain, const struct ibv_mr *mr, int acc
 {
 	struct vrb_mr_table *table = &domain->table;
 	struct region *region;
-	void *node;
+	struct region **node;
+	bool added;
 
 	if (!table->used || !(access & REMOTE))
 		return 0;
@@ -55,8 +56,9 @@ int vrb_mr_table_add(struct vrb_domain *domain, const struct ibv_mr *mr, int acc
 	};
 	ofi_lock(&table->lock);
 	node = tsearch(region, &table->tree, region_compare);
+	added = node && *node == region; /* the node may be freed once the lock is released */
 	ofi_unlock(&table->lock);
-	if (node && *(struct region **)node == region)
+	if (added)
 		return 0;
 	free(region);
 	return ENOMEM;
