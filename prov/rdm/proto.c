@@ -237,11 +237,6 @@ static void proto_keep(struct ofi_rdm_proto_out *out)
 	STAILQ_INSERT_TAIL(&out->peer->flow.data, &out->item.node, link);
 }
 
-static bool has_begun(const struct ofi_rdm_proto_out *out)
-{
-	return out->state != OFI_RDM_PROTO_OUT_QUEUED || out->sent || out->asked;
-}
-
 static void items_end(struct ofi_rdm_proto_peer *peer, int err, bool keep_waiting)
 {
 	struct ofi_rdm_proto_out *out, *next;
@@ -257,7 +252,7 @@ static void items_end(struct ofi_rdm_proto_peer *peer, int err, bool keep_waitin
 	peer->assembling = NULL;
 	for (out = TAILQ_FIRST(&peer->outs); out; out = next) {
 		next = TAILQ_NEXT(out, link);
-		if (keep_waiting && !has_begun(out))
+		if (keep_waiting && !ofi_rdm_proto_has_begun(out))
 			proto_keep(out);
 		else
 			ofi_rdm_proto_out_fail(out, err);
@@ -281,7 +276,7 @@ static bool is_sending(const struct ofi_rdm_proto_peer *peer)
 {
 	const struct ofi_rdm_proto_out *out = TAILQ_FIRST(&peer->outs);
 
-	return out && (!peer->held || has_begun(out));
+	return out && (!peer->held || ofi_rdm_proto_has_begun(out));
 }
 
 bool ofi_rdm_proto_peer_idle(const struct ofi_rdm_proto_peer *peer)

@@ -388,6 +388,11 @@ bool ofi_rdm_proto_discard_claimed(struct ofi_rdm_proto *proto, bool tagged, con
  * none.
  */
 bool ofi_rdm_proto_cancel(struct ofi_rdm_proto *proto, bool tagged, const void *context);
+/*
+ * Completes with FI_ECANCELED the first message to the peer with the context of which nothing has
+ * been sent. Returns false if there is none.
+ */
+bool ofi_rdm_proto_cancel_out(struct ofi_rdm_proto_peer *peer, const void *context);
 /* Completes all posted receives with FI_ECANCELED. */
 void ofi_rdm_proto_cancel_all(struct ofi_rdm_proto *proto);
 /*

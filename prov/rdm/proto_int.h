@@ -11,6 +11,12 @@ static inline struct ofi_rdm_proto_out *ofi_rdm_proto_out_of(struct ofi_rdm_flow
 	return (struct ofi_rdm_proto_out *)node;
 }
 
+/* Returns true if something of the message was sent, or asked for. */
+static inline bool ofi_rdm_proto_has_begun(const struct ofi_rdm_proto_out *out)
+{
+	return out->state != OFI_RDM_PROTO_OUT_QUEUED || out->sent || out->asked;
+}
+
 static inline uint32_t ofi_rdm_proto_id(uint16_t use, uint32_t index)
 {
 	return (uint32_t)use << OFI_RDM_PROTO_INDEX_BITS | index;

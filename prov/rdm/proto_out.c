@@ -51,6 +51,21 @@ void ofi_rdm_proto_unsend(struct ofi_rdm_proto_out *out)
 	out->state = OFI_RDM_PROTO_OUT_FREE;
 }
 
+bool ofi_rdm_proto_cancel_out(struct ofi_rdm_proto_peer *peer, const void *context)
+{
+	struct ofi_rdm_proto_out *out;
+
+	TAILQ_FOREACH (out, &peer->outs, link)
+		if (out->context == context && !ofi_rdm_proto_has_begun(out) && !out->early &&
+		    !(out->flags & OFI_RDM_WIRE_COLLECTIVE))
+			break;
+	if (!out)
+		return false;
+	STAILQ_REMOVE(&peer->flow.data, &out->item.node, ofi_rdm_flow_node, link);
+	ofi_rdm_proto_out_fail(out, FI_ECANCELED);
+	return true;
+}
+
 bool ofi_rdm_proto_send_from(struct ofi_rdm_proto_out *out, void *copy)
 {
 	if (ofi_rdm_proto_is_granted(out->mr, out->bound))

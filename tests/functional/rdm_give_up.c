@@ -168,6 +168,25 @@ static uint64_t all_failures(void)
 	return sum;
 }
 
+/* A message that still waits for its connection is taken back, and no other. */
+static void canceled(struct rdm_pair *pair, fi_addr_t to, int want)
+{
+	struct fid_ep *ep = pair->side[0].ep;
+	uint8_t own, *context;
+	int err;
+
+	OK(fi_tsend(ep, word, 8, NULL, to, 1, next(SENDS)));
+	OK(fi_tsend(ep, large, LARGE, NULL, to, 1, &own));
+	posted[SENDS]++;
+	OK(fi_tsend(ep, word, 8, NULL, to, 1, next(SENDS)));
+	OK(fi_cancel(&ep->fid, &own));
+	CHECK(take(pair, &context, &err));
+	CHECK(context == &own);
+	EQUAL(err, FI_ECANCELED);
+	RETURNS(fi_cancel(&ep->fid, &own), -FI_ENOENT);
+	reap(pair, want);
+}
+
 /* Nobody reads the queue meanwhile. The time for several attempts passes. */
 static void all_fail(struct rdm_pair *pair, fi_addr_t to, int want)
 {
@@ -187,6 +206,7 @@ static void all_fail(struct rdm_pair *pair, fi_addr_t to, int want)
 	injected_fail(pair, to, want);
 	sleepers_wake(pair, to);
 	reap(pair, want);
+	canceled(pair, to, want);
 	counted(posted);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completion queues of closed endpoints: their completions are dropped, and nothing is kept for
- * long.
+ * Completion queues of endpoints that are closed, whose completions are dropped, and nothing is
+ * kept for long; or lost.
  */
 #include "unit.h"
 
@@ -169,12 +169,50 @@ static void test_closed_stats(void **state)
 	assert_true(LIST_EMPTY(&vrb_cq(rig->cq[0])->closed));
 }
 
+static int (*poll_cq)(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+static struct fid_ep *lost_meanwhile;
+
+static int polled_empty(struct ibv_cq *cq, int n, struct ibv_wc *wc)
+{
+	struct fid_ep *ep = lost_meanwhile;
+
+	lost_meanwhile = NULL;
+	if (!ep)
+		return poll_cq(cq, n, wc);
+	fake_complete_sends(vrb_ep(ep)->qp, 1, IBV_WC_SUCCESS);
+	vrb_ep_down(vrb_ep(ep), -FI_ENODEV);
+	return 0;
+}
+
+/* What a queue completed after a poll, but before it was lost, is not taken for lost. */
+static void test_lost_after_the_poll(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_ep *other;
+
+	rig->one_cq = true;
+	rig_connect(rig);
+	other = rig_another_ep(rig);
+	fake_qp(rig_qp(rig))->deaf = true;
+	fake_qp(vrb_ep(other)->qp)->deaf = true;
+	post_sends(rig, 0, 1);
+	assert_int_equal(rig_send(other, &context[1]), 0);
+	vrb_ep_down(vrb_ep(rig->ep), -FI_ENODEV);
+	poll_cq = fake.ctx.ops.poll_cq;
+	lost_meanwhile = other;
+	fake.ctx.ops.poll_cq = polled_empty;
+	assert_int_equal(rig_error(rig->cq[0]).err, FI_ECANCELED);
+	assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[1]);
+	fake.ctx.ops.poll_cq = poll_cq;
+	assert_int_equal(fi_close(&other->fid), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_closed),	      RIG_TEST(test_closed_idle),
 		RIG_TEST(test_closed_unread), RIG_TEST(test_closed_kept),
-		RIG_TEST(test_closed_stats),
+		RIG_TEST(test_closed_stats),  RIG_TEST(test_lost_after_the_poll),
 	};
 
 	return RIG_RUN("verbs_cq_closed", tests);
