@@ -476,7 +476,7 @@ int vrb_kind_getinfo(const struct vrb_kind *kind, uint32_t version, const char *
 	return vrb_getinfo(version, node, service, flags, hints, info);
 }
 
-/* One device rxe0 and one rxe1, on the same fabric, without IPv6 addresses. */
+/* One device rxe0 and one rxe1, on the same fabric, without IPv6 addresses and open domains. */
 int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 		const struct fi_info *hints, struct fi_info **info)
 {
@@ -489,6 +489,8 @@ int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_
 	if (hints && hints->domain_attr->name && strncmp(hints->domain_attr->name, "rxe", 3))
 		return -FI_ENODATA;
 	if (hints && hints->addr_format == FI_SOCKADDR_IN6)
+		return -FI_ENODATA;
+	if (hints && hints->domain_attr->domain)
 		return -FI_ENODATA;
 	*info = new_info(hints && hints->domain_attr->name ? hints->domain_attr->name : "rxe0");
 	(*info)->next = new_info("rxe1");

@@ -40,6 +40,15 @@ static void open_pep(void)
 	listener = fake.last_id;
 }
 
+/* Opens it again, with what is in bed.info now. */
+static void reopen_pep(void)
+{
+	assert_int_equal(fi_close(&pep->fid), 0);
+	free(bed.info->src_addr);
+	open_pep();
+	assert_int_equal(fi_pep_bind(pep, &bed.eq->fid, 0), 0);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -366,6 +375,30 @@ static void another_device(void **state)
 	fake_ep_close(ep);
 }
 
+/* They are not the library's to keep: the application may close the domain before a request. */
+static void objects_of_the_hints_are_not_kept(void **state)
+{
+	struct ibv_device other = { .name = "rxe1" }, *devices[] = { &bed.device, &other };
+	struct fi_info *info;
+	int i;
+
+	(void)state;
+	bed.info->domain_attr->domain = (struct fid_domain *)"closed";
+	bed.info->fabric_attr->fabric = &bed.fabric.fid;
+	reopen_pep();
+	assert_int_equal(fi_listen(pep), 0);
+	for (i = 0; i < 2; i++) {
+		bed.ctx.device = devices[i];
+		info = request("");
+		assert_string_equal(info->domain_attr->name, devices[i]->name);
+		assert_null(info->domain_attr->domain);
+		assert_null(info->fabric_attr->fabric);
+		assert_int_equal(fi_reject(pep, info->handle, NULL, 0), 0);
+		fi_freeinfo(info);
+	}
+	bed.ctx.device = &bed.device;
+}
+
 static void nobody_answers(void **state)
 {
 	int i;
@@ -457,11 +490,8 @@ static void closing_while_requests_come(void **state)
 		assert_int_equal(fi_listen(pep), 0);
 		for (j = 0; j < 3; j++)
 			fake_request(&bed, listener, "hello");
-		assert_int_equal(fi_close(&pep->fid), 0);
+		reopen_pep();
 		assert_int_equal(fake_read(bed.eq, NULL, NULL), 0);
-		free(bed.info->src_addr);
-		open_pep();
-		assert_int_equal(fi_pep_bind(pep, &bed.eq->fid, 0), 0);
 	}
 }
 
@@ -484,6 +514,7 @@ int main(void)
 		test(the_peer_gives_up),
 		test(the_peer_gives_up_before_accept),
 		test(another_device),
+		test(objects_of_the_hints_are_not_kept),
 		test(nobody_answers),
 		test(requests_beyond_the_backlog_are_refused),
 		test(requests_do_not_count_for_a_later_listener),

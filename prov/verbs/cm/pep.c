@@ -462,6 +462,20 @@ static int name_by_info(struct vrb_pep *pep)
 	return ret ? ret : pep_name(pep, "fi_passive_ep", &ss);
 }
 
+/* Returns a copy without the objects that the hints named, which may be closed first. */
+static struct fi_info *own_info(const struct fi_info *info)
+{
+	struct fi_info *copy = fi_dupinfo(info);
+
+	if (!copy)
+		return NULL;
+	copy->handle = NULL;
+	copy->domain_attr->domain = NULL;
+	if (copy->fabric_attr)
+		copy->fabric_attr->fabric = NULL;
+	return copy;
+}
+
 int vrb_pep_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid_pep **fid,
 		 void *context)
 {
@@ -485,7 +499,7 @@ int vrb_pep_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid
 	pep->fabric = fabric;
 	pep->backlog = PEP_BACKLOG;
 	ofi_lock_init(&pep->lock);
-	pep->info = fi_dupinfo(info);
+	pep->info = own_info(info);
 	ret = pep->info ? name_by_info(pep) : -FI_ENOMEM;
 	if (ret) {
 		pep_free(pep);
