@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "eq.h"
@@ -116,14 +117,17 @@ static bool is_cm_event(const struct ofi_eq_item *item)
 	       item->len >= sizeof(struct fi_eq_cm_entry);
 }
 
-/* Frees an unread item. For a connection request, also frees its fi_info and rejects the peer. */
+/*
+ * Frees an unread item. For a connection request, also frees its fi_info and rejects the peer; the
+ * handle is not dereferenced, because a reader that peeked at it may have used it.
+ */
 static void item_drop(struct ofi_eq_item *item)
 {
 	struct fi_eq_cm_entry *entry = (void *)item->data;
 
 	if (is_cm_event(item) && entry->info) {
 		if (entry->info->handle)
-			fi_close(entry->info->handle);
+			fi_reject((struct fid_pep *)entry->fid, entry->info->handle, NULL, 0);
 		fi_freeinfo(entry->info);
 	}
 	free(item);
@@ -154,7 +158,7 @@ void ofi_eq_forget(struct ofi_eq *eq, const struct fid *fid)
 	if (TAILQ_EMPTY(&eq->items) && !eq->overrun)
 		ofi_wait_clear(&eq->wait);
 	ofi_unlock(&eq->lock);
-	/* Closing the handles of requests takes other locks. */
+	/* Rejecting requests takes other locks. */
 	while ((item = TAILQ_FIRST(&taken))) {
 		TAILQ_REMOVE(&taken, item, link);
 		item_drop(item);

@@ -91,7 +91,8 @@ void ofi_eq_report(struct ofi_eq *eq, uint32_t event, const struct fid *fid, uin
 void ofi_eq_report_err(struct ofi_eq *eq, const struct fid *fid, int err, int prov_errno);
 /*
  * Drops the events of a fid that is being closed, or all events if fid is NULL. Rejects their
- * unread connection requests. Does nothing if eq is NULL.
+ * unread connection requests, with fi_reject of the passive endpoint, which is still there. Does
+ * nothing if eq is NULL.
  */
 void ofi_eq_forget(struct ofi_eq *eq, const struct fid *fid);
 /* Returns 0 if the caller may sleep on the wait object, -FI_EAGAIN if an event is queued. */

@@ -416,6 +416,24 @@ static void nobody_answers(void **state)
 	assert_int_equal(fake_read(bed.eq, NULL, NULL), 0);
 }
 
+/* Its event stays in the queue, and names a handle that is no longer one. */
+static void a_request_is_rejected_after_a_peek(void **state)
+{
+	struct fi_eq_cm_entry entry;
+	uint32_t event;
+
+	(void)state;
+	assert_int_equal(fi_listen(pep), 0);
+	fake_request(&bed, listener, "");
+	fake_settle();
+	assert_int_equal(fi_eq_read(bed.eq, &event, &entry, sizeof(entry), FI_PEEK), sizeof(entry));
+	assert_int_equal(fi_reject(pep, entry.info->handle, NULL, 0), 0);
+	assert_int_equal(fi_close(&pep->fid), 0);
+	pep = NULL;
+	assert_int_equal(fake.ids, 0);
+	assert_int_equal(fake_read(bed.eq, NULL, NULL), 0);
+}
+
 /* Whoever asks, and however often: what waits for an answer is bounded. */
 static void requests_beyond_the_backlog_are_refused(void **state)
 {
@@ -516,6 +534,7 @@ int main(void)
 		test(another_device),
 		test(objects_of_the_hints_are_not_kept),
 		test(nobody_answers),
+		test(a_request_is_rejected_after_a_peek),
 		test(requests_beyond_the_backlog_are_refused),
 		test(requests_do_not_count_for_a_later_listener),
 		test(an_endpoint_takes_the_name_over),
