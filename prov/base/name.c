@@ -102,3 +102,8 @@ void ofi_name_keep_host(struct sockaddr_storage *ss, const struct sockaddr *old)
 	memcpy(ss, old, ofi_addr_size(old));
 	ofi_addr_set_port((struct sockaddr *)ss, port);
 }
+
+bool ofi_name_same(const struct sockaddr *a, const struct sockaddr *b)
+{
+	return ofi_addr_same_host(a, b) && ofi_addr_port(a) == ofi_addr_port(b);
+}

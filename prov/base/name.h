@@ -37,4 +37,7 @@ int ofi_name_out(const struct fi_provider *prov, const char *call, uint32_t form
 /* If the new address has no host, keeps the host of `old`; the new port is used even if it is 0. */
 void ofi_name_keep_host(struct sockaddr_storage *ss, const struct sockaddr *old);
 
+/* Returns true if the hosts and the ports are the same. */
+bool ofi_name_same(const struct sockaddr *a, const struct sockaddr *b);
+
 #endif

@@ -73,6 +73,7 @@ static void test_names(struct end *end)
 	OK(fi_getname(&pep->fid, &out, &len));
 	EQUAL(out.sin_addr.s_addr, in.sin_addr.s_addr);
 	CHECK(out.sin_port);
+	OK(fi_setname(&pep->fid, &out, sizeof(out)));	   /* its own name */
 	CHECK(fi_setname(&pep->fid, &in, sizeof(in)) < 0); /* it listens */
 	OK(fi_close(&pep->fid));
 }

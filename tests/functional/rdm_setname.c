@@ -27,6 +27,7 @@ static void rename_it(struct rdm_pair *pair, int side)
 	struct fid *fid = &pair->side[side].ep->fid;
 
 	first[side] = name_of(pair->side[side].ep);
+	OK(fi_setname(fid, &first[side], sizeof(any)));
 	RETURNS(fi_setname(fid, NULL, sizeof(any)), -FI_EINVAL);
 	RETURNS(fi_setname(fid, &any, 3), -FI_EINVAL);
 	foreign.sin_addr.s_addr = htonl(0xc0000201);

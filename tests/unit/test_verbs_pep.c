@@ -97,6 +97,8 @@ static void listening(void **state)
 	assert_int_equal(fi_control(&pep->fid, FI_BACKLOG, &backlog), -FI_EOPBADSTATE);
 	assert_int_equal(fi_getname(&pep->fid, &name, &len), 0);
 	assert_int_equal(ntohs(name.sin_port), 7471);
+	assert_int_equal(fi_setname(&pep->fid, &name, len), 0); /* its own */
+	name.sin_port = htons(7472);
 	assert_int_equal(fi_setname(&pep->fid, &name, len), -FI_EOPBADSTATE);
 	assert_int_equal(fi_connect((struct fid_ep *)pep, &name, NULL, 0), -FI_ENOSYS);
 }

@@ -254,13 +254,24 @@ static int pep_name(struct vrb_pep *pep, const char *call, const struct sockaddr
 	return ret;
 }
 
+static bool has_name(struct vrb_pep *pep, const struct sockaddr_storage *ss)
+{
+	bool same;
+
+	ofi_lock(&pep->lock);
+	same = pep->id &&
+	       ofi_name_same((struct sockaddr *)&pep->local, (const struct sockaddr *)ss);
+	ofi_unlock(&pep->lock);
+	return same;
+}
+
 static int pep_setname(fid_t fid, void *addr, size_t len)
 {
 	struct vrb_pep *pep = vrb_pep(fid);
 	struct sockaddr_storage ss;
 	int ret = ofi_name_in(&vrb_prov, "fi_setname", pep->info->addr_format, addr, len, &ss);
 
-	return ret ? ret : pep_name(pep, "fi_setname", &ss);
+	return ret || has_name(pep, &ss) ? ret : pep_name(pep, "fi_setname", &ss);
 }
 
 static int pep_getname(fid_t fid, void *addr, size_t *len)

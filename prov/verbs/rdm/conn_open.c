@@ -234,6 +234,8 @@ static int listen_at(struct ofi_rdm_ep *ep, const char *call, const struct socka
 
 int vrb_rdm_conn_setname(struct ofi_rdm_ep *ep, const struct sockaddr_storage *local)
 {
+	if (ofi_name_same(&ep->self.sa, (const struct sockaddr *)local))
+		return 0;
 	return listen_at(ep, "fi_setname", local);
 }
 
