@@ -490,7 +490,7 @@ int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_
 		return -FI_ENODATA;
 	if (hints && hints->addr_format == FI_SOCKADDR_IN6)
 		return -FI_ENODATA;
-	if (hints && hints->domain_attr->domain)
+	if (hints && (hints->domain_attr->domain || (fake.refuses && fake.refuses(hints))))
 		return -FI_ENODATA;
 	*info = new_info(hints && hints->domain_attr->name ? hints->domain_attr->name : "rxe0");
 	(*info)->next = new_info("rxe1");

@@ -22,6 +22,8 @@ struct fake_cm {
 	struct rdma_cm_id *last_id;
 	/* If set, called after each successful call. */
 	void (*on_call)(struct rdma_cm_id *id, const char *call);
+	/* If set, returns true for hints that no device meets. */
+	bool (*refuses)(const struct fi_info *hints);
 	bool idle;		   /* result of vrb_ep_is_idle */
 	int ready, down, down_err; /* calls of vrb_ep_ready and not of unready, of vrb_ep_down */
 };

@@ -401,6 +401,56 @@ static void objects_of_the_hints_are_not_kept(void **state)
 	bed.ctx.device = &bed.device;
 }
 
+#define LIMIT 16
+
+/* Returns one of the attributes that limit what a device has, or NULL after the last one. */
+static size_t *limit_of(const struct fi_info *info, size_t i)
+{
+	struct fi_domain_attr *domain = info->domain_attr;
+	struct fi_ep_attr *ep = info->ep_attr;
+	size_t *const limits[] = { &domain->cq_cnt,	    &domain->ep_cnt,
+				   &domain->cntr_cnt,	    &domain->mr_cnt,
+				   &domain->tx_ctx_cnt,	    &domain->rx_ctx_cnt,
+				   &domain->max_ep_tx_ctx,  &domain->max_ep_rx_ctx,
+				   &domain->max_ep_stx_ctx, &domain->max_ep_srx_ctx,
+				   &ep->max_msg_size,	    &ep->max_order_raw_size,
+				   &ep->max_order_war_size, &ep->max_order_waw_size };
+
+	return i < sizeof(limits) / sizeof(limits[0]) ? limits[i] : NULL;
+}
+
+static bool exceeds_limit(const struct fi_info *hints)
+{
+	const size_t *limit;
+	size_t i;
+
+	for (i = 0; (limit = limit_of(hints, i)); i++)
+		if (*limit > LIMIT)
+			return true;
+	return false;
+}
+
+/* What the device of the passive endpoint can do is not what its application asks for. */
+static void a_weaker_device_will_do(void **state)
+{
+	struct ibv_device weaker = { .name = "rxe1" };
+	struct fi_info *info;
+	size_t *limit, i;
+
+	(void)state;
+	for (i = 0; (limit = limit_of(bed.info, i)); i++)
+		*limit = LIMIT + 1;
+	fake.refuses = exceeds_limit;
+	reopen_pep();
+	assert_int_equal(fi_listen(pep), 0);
+	bed.ctx.device = &weaker;
+	info = request("");
+	bed.ctx.device = &bed.device;
+	assert_string_equal(info->domain_attr->name, "rxe1");
+	assert_int_equal(fi_reject(pep, info->handle, NULL, 0), 0);
+	fi_freeinfo(info);
+}
+
 static void nobody_answers(void **state)
 {
 	int i;
@@ -535,6 +585,7 @@ int main(void)
 		test(the_peer_gives_up_before_accept),
 		test(another_device),
 		test(objects_of_the_hints_are_not_kept),
+		test(a_weaker_device_will_do),
 		test(nobody_answers),
 		test(a_request_is_rejected_after_a_peek),
 		test(requests_beyond_the_backlog_are_refused),

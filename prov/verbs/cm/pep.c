@@ -25,6 +25,20 @@ static struct vrb_pep *vrb_pep(struct fid *fid)
 	return (struct vrb_pep *)fid;
 }
 
+/* Removes the limits of the passive endpoint's device, which nobody asked for. */
+static void drop_limits(struct fi_info *hints)
+{
+	struct fi_domain_attr *domain = hints->domain_attr;
+	struct fi_ep_attr *ep = hints->ep_attr;
+
+	ep->max_msg_size = 0;
+	ep->max_order_raw_size = ep->max_order_war_size = ep->max_order_waw_size = 0;
+	domain->cq_cnt = domain->ep_cnt = domain->cntr_cnt = domain->mr_cnt = 0;
+	domain->tx_ctx_cnt = domain->rx_ctx_cnt = 0;
+	domain->max_ep_tx_ctx = domain->max_ep_rx_ctx = 0;
+	domain->max_ep_stx_ctx = domain->max_ep_srx_ctx = 0;
+}
+
 /*
  * Returns the fi_info for a request that arrived through a device other than the passive
  * endpoint's.
@@ -44,6 +58,7 @@ static struct fi_info *info_for_device(const struct vrb_pep *pep, const char *de
 	hints->src_addr = hints->dest_addr = NULL;
 	hints->src_addrlen = hints->dest_addrlen = 0;
 	hints->addr_format = format;
+	drop_limits(hints);
 	if (hints->domain_attr->name)
 		ret = vrb_prov.getinfo(pep->fabric->fid.api_version, NULL, NULL, 0, hints, &info);
 	fi_freeinfo(hints);
