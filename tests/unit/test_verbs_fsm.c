@@ -187,9 +187,28 @@ static void a_call_that_fails_changes_nothing(void **state)
 	fake.fail = "qp_connect";
 	assert_int_equal(step(VRB_STEP_ACCEPT), -FI_ENOMEM);
 	assert_int_equal(ep->conn.state, VRB_CONN_REQUESTED);
-	fake.err = EINVAL;
-	assert_int_equal(step(VRB_STEP_ACCEPT), -FI_ECONNABORTED);
+	assert_int_equal(fake.down, 0);
 	expect_events("");
+}
+
+/* No event tells of it, so receives that were posted end with the call. */
+static void accepting_a_peer_that_gave_up_ends_it(void **state)
+{
+	static const char *const calls[] = { "qp_connect", "accept" };
+	size_t i;
+
+	(void)state;
+	fake.err = EINVAL;
+	for (i = 0; i < 2; i++) {
+		fake.fail = calls[i];
+		fake.down = 0;
+		in_state(VRB_CONN_REQUESTED);
+		assert_int_equal(step(VRB_STEP_ACCEPT), -FI_ECONNABORTED);
+		assert_int_equal(ep->conn.state, VRB_CONN_DOWN);
+		assert_int_equal(fake.down, 1);
+		assert_int_equal(fake.down_err, -FI_ENOTCONN);
+		expect_events("");
+	}
 }
 
 /* The peer's first message may be answered before the connection is known to be established. */
@@ -255,6 +274,7 @@ static void a_peer_that_gives_up_is_no_warning(void **state)
 	assert_string_equal(capture_stop(), "");
 	assert_int_equal(fake_read(bed.eq, NULL, NULL), -FI_ECONNABORTED);
 	fake.err = ENOMEM;
+	in_state(VRB_CONN_REQUESTED);
 	capture_start();
 	assert_int_equal(step(VRB_STEP_ACCEPT), -FI_ENOMEM);
 	assert_non_null(strstr(capture_stop(), "fi_accept: rdma_accept"));
@@ -409,6 +429,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		test(every_step_in_every_state),
 		test(a_call_that_fails_changes_nothing),
+		test(accepting_a_peer_that_gave_up_ends_it),
 		test(a_peer_that_gives_up_is_no_warning),
 		test(who_accepts_may_send),
 		test(an_event_that_fails_ends_it),

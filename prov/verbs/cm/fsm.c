@@ -489,6 +489,13 @@ static void fsm_enter(struct vrb_ep *ep, enum vrb_conn_state state, enum vrb_ste
 	ep->conn.state = state;
 }
 
+static void fsm_end(struct vrb_ep *ep, enum vrb_step cause)
+{
+	vrb_ep_down(ep, -FI_ENOTCONN);
+	fsm_enter(ep, VRB_CONN_DOWN, cause);
+}
+
+/* A failed event ends the connection, as does a peer that has left when fi_accept is called. */
 static int step_locked(struct vrb_ep *ep, const struct cell *cell, enum vrb_step step,
 		       const struct vrb_step_arg *arg)
 {
@@ -502,19 +509,22 @@ static int step_locked(struct vrb_ep *ep, const struct cell *cell, enum vrb_step
 		if (cell->next)
 			fsm_enter(ep, cell->next, step);
 	} else if (step > VRB_STEP_CLOSE) {
-		vrb_ep_down(ep, -FI_ENOTCONN);
+		fsm_end(ep, step);
 		post_err(ep, -ret, ret, NULL);
-		fsm_enter(ep, VRB_CONN_DOWN, step);
+	} else if (ret == -FI_ECONNABORTED) {
+		fsm_end(ep, step);
 	}
 	return ret;
 }
 
 /* Undoes a step whose call failed, unless an event has changed the state in the meantime. */
 static void take_back(struct vrb_ep *ep, enum vrb_conn_state from, enum vrb_conn_state to,
-		      enum vrb_step step)
+		      enum vrb_step step, int ret)
 {
 	ofi_lock(&ep->conn.lock);
-	if (ep->conn.state == from) {
+	if (ep->conn.state == from && ret == -FI_ECONNABORTED) {
+		fsm_end(ep, step);
+	} else if (ep->conn.state == from) {
 		if (step == VRB_STEP_ACCEPT)
 			vrb_ep_unready(ep);
 		fsm_enter(ep, to, step);
@@ -537,6 +547,6 @@ int vrb_fsm_step(struct vrb_ep *ep, enum vrb_step step, const struct vrb_step_ar
 		return ret;
 	ret = cell->call(ep, arg);
 	if (ret)
-		take_back(ep, cell->next, before, step);
+		take_back(ep, cell->next, before, step, ret);
 	return ret;
 }
