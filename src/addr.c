@@ -123,6 +123,13 @@ void ofi_addr_set_port(struct sockaddr *sa, uint16_t port)
 	memcpy(sa, &a, size);
 }
 
+static bool same_in6(const struct sockaddr_in6 *a, const struct sockaddr_in6 *b)
+{
+	if (a->sin6_scope_id && b->sin6_scope_id && a->sin6_scope_id != b->sin6_scope_id)
+		return false;
+	return !memcmp(&a->sin6_addr, &b->sin6_addr, sizeof(a->sin6_addr));
+}
+
 bool ofi_addr_same_host(const struct sockaddr *a, const struct sockaddr *b)
 {
 	union addr x, y;
@@ -134,7 +141,7 @@ bool ofi_addr_same_host(const struct sockaddr *a, const struct sockaddr *b)
 	case sizeof(x.in):
 		return x.in.sin_addr.s_addr == y.in.sin_addr.s_addr;
 	case sizeof(x.in6):
-		return !memcmp(&x.in6.sin6_addr, &y.in6.sin6_addr, sizeof(x.in6.sin6_addr));
+		return same_in6(&x.in6, &y.in6);
 	default:
 		return !memcmp(&x.ib.gid, &y.ib.gid, sizeof(x.ib.gid));
 	}

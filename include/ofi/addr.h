@@ -30,7 +30,10 @@ uint32_t ofi_addr_format(const struct sockaddr *sa);
 /* Returns the port in host byte order; for AF_IB, the low 16 bits of the service ID. */
 uint16_t ofi_addr_port(const struct sockaddr *sa);
 void ofi_addr_set_port(struct sockaddr *sa, uint16_t port);
-/* Returns true if the families and the host parts are the same. Ignores scope and port. */
+/*
+ * Returns true if the families and the host parts are the same; IPv6 scopes only have to be if both
+ * are given. Ignores the port.
+ */
 bool ofi_addr_same_host(const struct sockaddr *a, const struct sockaddr *b);
 bool ofi_addr_is_any(const struct sockaddr *sa);
 bool ofi_addr_is_loopback(const struct sockaddr *sa);

@@ -73,6 +73,11 @@ static void test_ports_and_hosts(void **state)
 	assert_false(ofi_addr_same_host(sa, (struct sockaddr *)&other));
 	assert_int_equal(ofi_addr_parse("[::1]:2", &other), 0);
 	assert_false(ofi_addr_same_host(sa, (struct sockaddr *)&other));
+	assert_int_equal(ofi_addr_parse("[fe80::1%3]:2", &ss), 0);
+	assert_int_equal(ofi_addr_parse("[fe80::1]:2", &other), 0);
+	assert_true(ofi_addr_same_host(sa, (struct sockaddr *)&other));
+	assert_int_equal(ofi_addr_parse("[fe80::1%4]:2", &other), 0);
+	assert_false(ofi_addr_same_host(sa, (struct sockaddr *)&other));
 	ofi_addr_set_port((struct sockaddr *)&other, 3);
 	assert_int_equal(ofi_addr_port((struct sockaddr *)&other), 3);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The host's own name as a source: /etc/hosts may give it an address of the loopback interface. */
+/*
+ * Sources: the host's own name, which may have an address of the loopback interface in /etc/hosts,
+ * and IPv6 scopes.
+ */
 #include "unit.h"
 
 #include <netdb.h>
@@ -60,11 +63,31 @@ static void test_loopback(void **state)
 	assert_false(starts_at_device("127.0.1.1", &src));
 }
 
+static bool starts_at(const char *asked, const char *own)
+{
+	struct vrb_port_addr local;
+	struct sockaddr_storage src;
+
+	assert_int_equal(ofi_addr_parse(own, &local.addr), 0);
+	assert_int_equal(vrb_resolve(asked, NULL, FI_SOURCE, NULL, &target, &why), 0);
+	return vrb_resolve_src(&target, &local, &src, &why);
+}
+
+/* Link-local addresses may be the same on several interfaces. */
+static void test_scope(void **state)
+{
+	(void)state;
+	assert_true(starts_at("fi_sockaddr_in6://[fe80::1%3]:7", "[fe80::1%3]:0"));
+	assert_true(starts_at("fi_sockaddr_in6://[fe80::1]:7", "[fe80::1%3]:0"));
+	assert_false(starts_at("fi_sockaddr_in6://[fe80::1%4]:7", "[fe80::1%3]:0"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own_name),
 		cmocka_unit_test(test_loopback),
+		cmocka_unit_test(test_scope),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
