@@ -46,7 +46,7 @@ int ibv_attach_mcast(struct ibv_qp *of, const union ibv_gid *gid, uint16_t lid)
 	(void)gid;
 	(void)lid;
 	assert_ptr_equal(of, &qp);
-	attached += !attach_err;
+	attached |= !attach_err; /* ib_uverbs keeps one entry per queue pair and group */
 	return attach_err;
 }
 
@@ -55,7 +55,8 @@ int ibv_detach_mcast(struct ibv_qp *of, const union ibv_gid *gid, uint16_t lid)
 	(void)gid;
 	(void)lid;
 	assert_ptr_equal(of, &qp);
-	attached--;
+	assert_int_equal(attached, 1);
+	attached = 0;
 	return 0;
 }
 
@@ -172,6 +173,28 @@ static void test_join(void **state)
 	leave();
 	assert_null(vrb_av_dest(&av, addr));
 	assert_non_null(strstr(fake.calls, "leave "));
+}
+
+/* The queue pair stays attached until the last join of the group that receives is closed. */
+static void test_join_twice(void **state)
+{
+	struct fid_mc *all[4];
+	int i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		assert_int_equal(join(i ? FI_RECV : FI_SEND), 0);
+		expect_joined();
+		all[i] = mc;
+	}
+	assert_int_equal(fi_close(&all[2]->fid), 0);
+	assert_int_equal(attached, 1);
+	assert_int_equal(fi_close(&all[1]->fid), 0);
+	assert_int_equal(attached, 1);
+	assert_int_equal(fi_close(&all[3]->fid), 0);
+	assert_int_equal(attached, 0);
+	mc = all[0];
+	leave();
 }
 
 /* Sent to with a traffic class that is not the address vector's: an endless loop is killed. */
@@ -307,6 +330,7 @@ int main(void)
 		TEST(test_join),	TEST(test_send_only), TEST(test_routed),
 		TEST(test_name),	TEST(test_failed),    TEST(test_calls_fail),
 		TEST(test_close_early), TEST(test_refused),   TEST(test_other_class),
+		TEST(test_join_twice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <infiniband/verbs.h>
 #include <rdma/fi_cm.h>
 #include "av.h"
@@ -53,7 +54,9 @@ struct vrb_dgram {
 	struct vrb_sidr_server sidr; /* answers queries for the name at an IP address */
 	struct ofi_ref ref;	     /* counts joined multicast groups */
 	bool broken;		     /* the queue pair is in the error state; atomic */
-	struct ofi_lock lock;	     /* guards the recovery */
+	struct ofi_lock lock;	     /* guards the recovery, and `receiving` */
+	/* The joins that the queue pair is attached for. */
+	LIST_HEAD(, vrb_mc) receiving;
 };
 
 static inline struct vrb_dgram *vrb_dgram(struct fid_ep *fid)

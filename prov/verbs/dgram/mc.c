@@ -31,6 +31,7 @@ struct vrb_mc {
 	bool asked, attached;
 	union ibv_gid gid;
 	uint16_t lid;
+	LIST_ENTRY(vrb_mc) link; /* in ep->receiving while attached */
 };
 
 static const struct sockaddr *sa(const struct sockaddr_storage *ss)
@@ -125,15 +126,47 @@ static void report_error(const struct vrb_mc *mc, const char *call, int err, int
 	ofi_eq_report_err(mc->eq, &mc->fid.fid, err, prov_errno);
 }
 
+/*
+ * Returns true if the queue pair is attached to the group for another join. ib_uverbs does not
+ * count how often it is attached. ep->lock is held.
+ */
+static bool is_attached(const struct vrb_mc *mc)
+{
+	const struct vrb_mc *other;
+
+	LIST_FOREACH (other, &mc->ep->receiving, link)
+		if (other->lid == mc->lid && !memcmp(&other->gid, &mc->gid, sizeof(mc->gid)))
+			break;
+	return other;
+}
+
 static int mc_attach(struct vrb_mc *mc)
 {
+	struct vrb_dgram *ep = mc->ep;
 	int err;
 
-	if (!mc->receives)
+	if (!mc->receives || mc->attached)
 		return 0;
-	err = ibv_attach_mcast(mc->ep->ep.qp, &mc->gid, mc->lid);
+	ofi_lock(&ep->lock);
+	err = is_attached(mc) ? 0 : ibv_attach_mcast(ep->ep.qp, &mc->gid, mc->lid);
 	mc->attached = !err;
+	if (!err)
+		LIST_INSERT_HEAD(&ep->receiving, mc, link);
+	ofi_unlock(&ep->lock);
 	return err;
+}
+
+static void mc_detach(struct vrb_mc *mc)
+{
+	struct vrb_dgram *ep = mc->ep;
+
+	if (!mc->attached)
+		return;
+	ofi_lock(&ep->lock);
+	LIST_REMOVE(mc, link);
+	if (!is_attached(mc))
+		ibv_detach_mcast(ep->ep.qp, &mc->gid, mc->lid);
+	ofi_unlock(&ep->lock);
 }
 
 static void mc_joined(struct vrb_mc *mc, const struct rdma_ud_param *ud)
@@ -224,8 +257,7 @@ static void mc_free(struct vrb_mc *mc)
 			rdma_leave_multicast(mc->id, (struct sockaddr *)&mc->addr);
 		rdma_destroy_id(mc->id);
 	}
-	if (mc->attached)
-		ibv_detach_mcast(mc->ep->ep.qp, &mc->gid, mc->lid);
+	mc_detach(mc);
 	vrb_av_remove_group(mc->ep->av, mc->fid.fi_addr);
 	free(mc);
 }
