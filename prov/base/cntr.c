@@ -332,8 +332,8 @@ static int cntr_sleep(void *object, int ms)
 
 	if (cntr->sources_fd >= 0)
 		poll(pfd, 2, ms);
-	else if (ofi_wait_sleep(&cntr->own, ms) == -FI_EINVAL)
-		sched_yield(); /* FI_WAIT_NONE has no wait object to sleep on */
+	else
+		ofi_wait_sleep(&cntr->own, ms);
 	return 0;
 }
 

@@ -333,10 +333,10 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
 	uint64_t start = ofi_now_ms();
 	ssize_t ret;
 
-	if (eq->wait.obj == FI_WAIT_NONE || eq->wait.obj == FI_WAIT_SET)
+	if (eq->wait.obj == FI_WAIT_SET)
 		return ofi_refuse(
 			eq->prov, FI_LOG_EQ, -FI_EINVAL,
-			"fi_eq_sread: the event queue was opened with FI_WAIT_NONE or FI_WAIT_SET; open it with FI_WAIT_UNSPEC or FI_WAIT_FD to wait\n");
+			"fi_eq_sread: the event queue was opened with FI_WAIT_SET; wait with fi_wait, or open it with another wait object\n");
 	ofi_sleeper_begin(&sleeper, &eq->wait);
 	for (;;) {
 		ret = eq_read(fid, event, buf, len, flags);

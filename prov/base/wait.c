@@ -297,9 +297,9 @@ static int sleep_word(struct ofi_wait *wait, int timeout)
 int ofi_wait_sleep(struct ofi_wait *wait, int timeout)
 {
 	switch (wait->obj) {
-	case FI_WAIT_NONE:
 	case FI_WAIT_SET:
 		return -FI_EINVAL;
+	case FI_WAIT_NONE:
 	case FI_WAIT_YIELD:
 		sched_yield();
 		return timeout ? 0 : -FI_ETIMEDOUT;

@@ -78,7 +78,7 @@ void ofi_sleeper_leave(struct ofi_sleeper *sleeper);
 
 /*
  * Sleeps until a signal or the timeout (in ms, negative for no limit). Returns 0, -FI_ETIMEDOUT,
- * -FI_EINTR, or -FI_EINVAL for FI_WAIT_NONE and FI_WAIT_SET. With FI_WAIT_YIELD, yields the
+ * -FI_EINTR, or -FI_EINVAL for FI_WAIT_SET. With FI_WAIT_NONE and FI_WAIT_YIELD, yields the
  * processor once and returns 0 while time is left.
  */
 int ofi_wait_sleep(struct ofi_wait *wait, int timeout);

@@ -17,14 +17,15 @@ static void refuses_unknown_kinds(void **state)
 	ofi_wait_fini(&wait);
 }
 
-static void none_does_not_sleep(void **state)
+static void none_yields(void **state)
 {
 	struct ofi_wait wait;
 	int fd;
 
 	(void)state;
 	assert_int_equal(ofi_wait_init(&wait, FI_WAIT_NONE), 0);
-	assert_int_equal(ofi_wait_sleep(&wait, -1), -FI_EINVAL);
+	assert_int_equal(ofi_wait_sleep(&wait, -1), 0);
+	assert_int_equal(ofi_wait_sleep(&wait, 0), -FI_ETIMEDOUT);
 	assert_int_equal(ofi_wait_control(NULL, &wait, FI_GETWAIT, &fd), -FI_ENODATA);
 	ofi_wait_signal(&wait);
 	ofi_wait_clear(&wait);
@@ -289,7 +290,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(refuses_unknown_kinds),
-		cmocka_unit_test(none_does_not_sleep),
+		cmocka_unit_test(none_yields),
 		cmocka_unit_test(descriptor_follows_signals),
 		cmocka_unit_test(pollfd_says_how_much_room_it_needs),
 		cmocka_unit_test(sleepers_wake),
