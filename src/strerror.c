@@ -36,8 +36,6 @@ OFI_EXPORT const char *fi_strerror(int errnum)
 		errnum = -errnum;
 	if (errnum >= FI_ERRNO_OFFSET && errnum < FI_ERRNO_MAX)
 		return texts[errnum - FI_ERRNO_OFFSET];
-	if (errnum < 0 || errnum >= FI_ERRNO_MAX)
-		return texts[FI_EOTHER - FI_ERRNO_OFFSET];
-	text = strerrordesc_np(errnum);
-	return text ? text : strerror(errnum); /* "Unknown error 200" */
+	text = strerrordesc_np(errnum); /* unlike that of strerror, its text stays */
+	return text ? text : texts[FI_EOTHER - FI_ERRNO_OFFSET];
 }

@@ -32,11 +32,26 @@ static void test_system(void **state)
 static void test_unknown(void **state)
 {
 	(void)state;
-	assert_string_equal(fi_strerror(FI_ERRNO_OFFSET - 1), "Unknown error 255");
+	assert_string_equal(fi_strerror(FI_ERRNO_OFFSET - 1), "Unspecified error");
+	assert_string_equal(fi_strerror(-200), "Unspecified error");
 	assert_string_equal(fi_strerror(FI_ERRNO_MAX), "Unspecified error");
 	assert_string_equal(fi_strerror(-FI_ERRNO_MAX), "Unspecified error");
 	assert_string_equal(fi_strerror(INT_MIN), "Unspecified error");
 	assert_string_equal(fi_strerror(INT_MAX), "Unspecified error");
+}
+
+/* A text stays valid, whatever is asked for afterward. */
+static void test_constant(void **state)
+{
+	const char *text = fi_strerror(200);
+	int i;
+
+	(void)state;
+	for (i = -FI_ERRNO_MAX - 1; i <= FI_ERRNO_MAX + 1; i++) {
+		assert_ptr_equal(fi_strerror(i), fi_strerror(i));
+		assert_ptr_equal(fi_strerror(200), text);
+		assert_string_equal(text, "Unspecified error");
+	}
 }
 
 int main(void)
@@ -45,6 +60,7 @@ int main(void)
 		cmocka_unit_test(test_fabric),
 		cmocka_unit_test(test_system),
 		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_constant),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
