@@ -20,6 +20,7 @@
 #include "fid.h"
 #include "filter.h"
 #include "src/ds/clock.h"
+#include "src/ds/own_fd.h"
 #include "src/ds/suggest.h"
 #include <rdma/fi_errno.h>
 #include <rdma/fi_ext.h>
@@ -42,12 +43,15 @@ static const char *const subsystems[] = { "core", "fabric", "domain", "ep_ctrl",
 /* Set once by log_init(), constant afterward. */
 static struct {
 	int level;
-	int fd;
-	bool own_fd;
+	int fd; /* if there is no file, or no longer */
+	struct ofi_own_fd file;
 	uint64_t interval;
 	char *provs;
 	char *subsys;
-} config = { .level = FI_LOG_WARN, .fd = STDERR_FILENO, .interval = LOG_INTERVAL_MS };
+} config = { .level = FI_LOG_WARN,
+	     .fd = STDERR_FILENO,
+	     .file = OFI_OWN_FD_INIT,
+	     .interval = LOG_INTERVAL_MS };
 static pthread_once_t config_once = PTHREAD_ONCE_INIT;
 
 /* The application's log, NULL for the library's own; accessed atomically. */
@@ -59,7 +63,7 @@ static void log_emit(const struct fi_provider *prov, enum fi_log_level level,
 	char text[LOG_LINE + 256];
 	size_t len, done = 0;
 	ssize_t n;
-	int size;
+	int size, fd;
 
 	size = snprintf(text, sizeof(text), "libfabric:%d:%lld:%s:%s:%s():%d<%s> %s\n",
 			(int)getpid(), (long long)time(NULL),
@@ -73,8 +77,9 @@ static void log_emit(const struct fi_provider *prov, enum fi_log_level level,
 		len = sizeof(text) - 1;
 		memcpy(text + len - 4, "...\n", 4);
 	}
+	fd = ofi_own_fd_valid(&config.file) ? config.file.fd : config.fd;
 	while (done < len) {
-		n = write(config.fd, text + done, len - done);
+		n = write(fd, text + done, len - done);
 		if (n < 0 && errno != EINTR)
 			break;
 		done += n > 0 ? (size_t)n : 0;
@@ -184,15 +189,11 @@ static void read_location(void)
 	else
 		snprintf(path, sizeof(path), "%s", value);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, read_mode());
-	if (fd < 0) {
+	if (!ofi_own_fd_take(&config.file, fd))
 		complain("FI_LOG_LOCATION", value,
 			 errno == EEXIST ? "the file exists already; logging to stderr"
 					 : "cannot create the file; logging to stderr",
 			 "");
-		return;
-	}
-	config.fd = fd;
-	config.own_fd = true;
 }
 
 static void log_init(void)
@@ -350,9 +351,7 @@ int ofi_log_open(void *attr, size_t attr_len, uint64_t flags, struct fid **fid, 
 
 void ofi_log_fini(void)
 {
-	if (config.own_fd)
-		close(config.fd);
-	config.own_fd = false;
+	ofi_own_fd_drop(&config.file);
 	config.fd = STDERR_FILENO;
 	free(config.provs);
 	free(config.subsys);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "src/ds/lock.h"
+#include "src/ds/own_fd.h"
 #include "stats.h"
 
 #define FILE_SIZE OFI_STATS_SIZE
@@ -27,8 +28,7 @@ static struct {
 	bool forbidden;
 	bool tried;
 	struct ofi_stats_header *header; /* NULL if there is no file */
-	int fd;
-	ino_t inode;
+	struct ofi_own_fd own;
 	uint32_t free; /* 0 means none: slots are numbered from 1 */
 	uint32_t free_wide;
 	uint32_t free_peer;
@@ -77,15 +77,6 @@ static void in_parent(void)
 	ofi_unlock(&lock);
 }
 
-/* The application may have closed the descriptor, and its number may have been reused. */
-static void close_file(void)
-{
-	struct stat st;
-
-	if (!fstat(file.fd, &st) && st.st_ino == file.inode)
-		close(file.fd);
-}
-
 /*
  * A child gets its own copy of its parent's objects, which it may close; it does not share the
  * statistics with the parent. Its statistics start over with the first object that it opens. If
@@ -111,7 +102,7 @@ static void in_child(void)
 			mremap(copy, FILE_SIZE, FILE_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED,
 			       file.header);
 		}
-		close_file();
+		ofi_own_fd_drop(&file.own);
 	}
 	file.tried = false;
 	file.header = NULL;
@@ -138,10 +129,9 @@ static bool stats_wanted(void)
 static void *stats_map(int fd)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
-	struct stat st;
 	void *base;
 
-	if (fchmod(fd, 0400) || ftruncate(fd, FILE_SIZE) || fstat(fd, &st))
+	if (fchmod(fd, 0400) || ftruncate(fd, FILE_SIZE))
 		return NULL;
 	base = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED)
@@ -150,7 +140,6 @@ static void *stats_map(int fd)
 		munmap(base, FILE_SIZE);
 		return NULL;
 	}
-	file.inode = st.st_ino;
 	return base;
 }
 
@@ -161,11 +150,11 @@ static void open_file(void)
 
 	file.tried = true;
 	fd = stats_wanted() ? memfd_create(OFI_STATS_FILE, MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1;
-	if (fd < 0)
+	if (!ofi_own_fd_take(&file.own, fd))
 		return;
 	header = stats_map(fd);
 	if (!header) {
-		close(fd);
+		ofi_own_fd_drop(&file.own);
 		return;
 	}
 	*header = (struct ofi_stats_header){
@@ -176,7 +165,6 @@ static void open_file(void)
 		.record_size = sizeof(struct ofi_stats),
 		.slots = OFI_STATS_SLOTS,
 	};
-	file.fd = fd;
 	file.header = header;
 }
 
@@ -411,7 +399,7 @@ __attribute__((destructor)) static void end(void)
 	if (!file.header || file.taken)
 		return;
 	munmap(file.header, FILE_SIZE);
-	close_file();
+	ofi_own_fd_drop(&file.own);
 	file.header = NULL;
 }
 

@@ -10,11 +10,12 @@
 #include <unistd.h>
 #include "src/conf.h"
 #include "src/log.h"
+#include "src/ds/own_fd.h"
 #include "hook.h"
 
 enum { LINE = 1024 };
 
-static int out = -1;
+static struct ofi_own_fd out = OFI_OWN_FD_INIT;
 
 /* An existing file is never overwritten, whoever created it. */
 static int open_file(const char *path)
@@ -52,13 +53,11 @@ void ofi_hook_out_open(bool trace, bool perf)
 {
 	const char *path = ofi_conf_get_secure("FI_HOOK_FILE");
 
-	if (path && *path)
-		out = open_file(path);
-	if (path && *path && out < 0)
+	if (path && *path && !ofi_own_fd_take(&out, open_file(path)))
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
 			"FI_HOOK_FILE=%s: %s; it takes stderr, stdout, a directory, or a file that does not exist yet; the log is used\n",
 			path, strerror(errno));
-	if (out < 0)
+	if (out.fd < 0)
 		warn_unseen(trace, perf);
 }
 
@@ -75,17 +74,15 @@ void ofi_hook_out(enum fi_log_level level, const char *format, ...)
 		return;
 	if (len > LINE - 2)
 		len = LINE - 2;
-	if (out < 0) {
+	if (out.fd < 0) {
 		FI_LOG(&ofi_core_prov, level, FI_LOG_CORE, "%s\n", line);
 		return;
 	}
 	line[len] = '\n';
-	(void)!write(out, line, (size_t)len + 1);
+	(void)!write(ofi_own_fd_valid(&out) ? out.fd : STDERR_FILENO, line, (size_t)len + 1);
 }
 
 void ofi_hook_out_close(void)
 {
-	if (out >= 0)
-		close(out);
-	out = -1;
+	ofi_own_fd_drop(&out);
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include "src/conf.h"
 #include "src/log.h"
+#include "src/ds/own_fd.h"
 #include "src/ds/suggest.h"
 #include <rdma/fi_errno.h>
 #include "hook.h"
@@ -33,7 +34,7 @@ static struct ofi_hook_site *sites; /* atomic */
 
 static _Thread_local struct {
 	bool tried;
-	int fd;
+	struct ofi_own_fd own;
 	struct perf_event_mmap_page *page;
 } counter;
 
@@ -42,10 +43,10 @@ static void close_counter(void *unused)
 	(void)unused;
 	if (counter.page)
 		munmap(counter.page, (size_t)sysconf(_SC_PAGESIZE));
-	if (counter.tried && counter.fd >= 0)
-		close(counter.fd);
+	if (counter.tried)
+		ofi_own_fd_drop(&counter.own);
 	counter.page = NULL;
-	counter.fd = -1;
+	counter.own.fd = -1;
 }
 
 static void open_counter(void)
@@ -58,12 +59,13 @@ static void open_counter(void)
 		.exclude_hv = 1,
 	};
 	void *page;
+	int fd;
 
 	counter.tried = true;
-	counter.fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	if (counter.fd < 0)
+	fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (!ofi_own_fd_take(&counter.own, fd))
 		return;
-	page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, counter.fd, 0);
+	page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, fd, 0);
 	counter.page = page == MAP_FAILED ? NULL : page;
 	if (__atomic_load_n(&counters, __ATOMIC_RELAXED))
 		pthread_setspecific(key, &counter);
@@ -122,9 +124,10 @@ uint64_t ofi_hook_perf_read(void)
 		return nanoseconds();
 	if (!counter.tried)
 		open_counter();
-	if (counter.fd < 0 || (counter.page && read_page(counter.page, &value)))
+	if (counter.own.fd < 0 || (counter.page && read_page(counter.page, &value)) ||
+	    !ofi_own_fd_valid(&counter.own))
 		return value;
-	return read(counter.fd, &value, sizeof(value)) == sizeof(value) ? value : 0;
+	return read(counter.own.fd, &value, sizeof(value)) == sizeof(value) ? value : 0;
 }
 
 static void choose(void)
@@ -164,8 +167,8 @@ static void start_over(void)
 {
 	struct ofi_hook_site *site;
 
-	if (counter.tried && counter.fd >= 0)
-		close(counter.fd);
+	if (counter.tried)
+		ofi_own_fd_drop(&counter.own);
 	memset(&counter, 0, sizeof(counter));
 	for (site = sites; site; site = site->next)
 		site->calls = site->again = site->errors = site->sum = 0;
@@ -179,7 +182,7 @@ void ofi_hook_perf_open(void)
 	pthread_atfork(NULL, NULL, start_over);
 	counters = !pthread_key_create(&key, close_counter);
 	open_counter();
-	if (counter.fd < 0 || !counters) {
+	if (counter.own.fd < 0 || !counters) {
 		err = errno;
 		ofi_hook_perf_close();
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE,

@@ -124,6 +124,51 @@ static void test_file(void **state)
 	SAYS("No such file or directory");
 }
 
+/* Writes after the process has closed its descriptors and opened files of its own. */
+static int write_after_close(const char *own)
+{
+	int fd;
+
+	if (!ofi_hook_active())
+		return __LINE__;
+	for (fd = STDERR_FILENO + 1; fd < 100; fd++)
+		close(fd);
+	while ((fd = open(own, O_WRONLY | O_CREAT, 0600)) < 20)
+		;
+	ofi_hook_out(FI_LOG_INFO, "some output");
+	ofi_hook_fini();
+	for (; fd > STDERR_FILENO; fd--)
+		if (fcntl(fd, F_GETFD) < 0)
+			return __LINE__;
+	return 0;
+}
+
+static void test_closed(void **state)
+{
+	char dir[] = "/tmp/test_hook_start.XXXXXX", path[64], own[64];
+	struct stat st;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/file", dir);
+	snprintf(own, sizeof(own), "%s/own", dir);
+	pid = fork();
+	if (!pid) {
+		setenv("FI_HOOK", "noop", 1);
+		setenv("FI_HOOK_FILE", path, 1);
+		_exit(write_after_close(own));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(stat(own, &st), 0);
+	assert_int_equal(st.st_size, 0);
+	unlink(path);
+	unlink(own);
+	rmdir(dir);
+}
+
 static void test_counter(void **state)
 {
 	(void)state;
@@ -203,10 +248,11 @@ static void test_fork(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_none),	 cmocka_unit_test(test_names),
-		cmocka_unit_test(test_unseen),	 cmocka_unit_test(test_file),
-		cmocka_unit_test(test_counter),	 cmocka_unit_test(test_trigger),
-		cmocka_unit_test(test_optional), cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_none),	cmocka_unit_test(test_names),
+		cmocka_unit_test(test_unseen),	cmocka_unit_test(test_file),
+		cmocka_unit_test(test_closed),	cmocka_unit_test(test_counter),
+		cmocka_unit_test(test_trigger), cmocka_unit_test(test_optional),
+		cmocka_unit_test(test_fork),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,6 +191,48 @@ static void test_location(void **state)
 	rmdir(path);
 }
 
+/* As daemons do, which then open files of their own. */
+static void say_after_close(void)
+{
+	const char *path = getenv("OTHER_FILE");
+	int fd;
+
+	say_in_file();
+	for (fd = STDERR_FILENO + 1; fd < 100; fd++)
+		close(fd);
+	while ((fd = open(path, O_WRONLY | O_CREAT, 0600)) < 20)
+		;
+	say_in_file();
+	ofi_log_fini();
+	for (; fd > STDERR_FILENO; fd--)
+		if (fcntl(fd, F_GETFD) < 0)
+			dprintf(STDERR_FILENO, "closed");
+}
+
+/* Once the log's descriptor is closed, its number may be that of another file. */
+static void test_closed(void **state)
+{
+	char path[] = "/tmp/test_log_XXXXXX", file[64], other[64];
+	const char *text;
+	struct stat st;
+
+	(void)state;
+	assert_non_null(mkdtemp(path));
+	snprintf(file, sizeof(file), "%s/log", path);
+	snprintf(other, sizeof(other), "%s/other", path);
+	setenv("OTHER_FILE", other, 1);
+	text = output("FI_LOG_LOCATION", file, say_after_close);
+	assert_non_null(strstr(text, "in a file\n"));
+	assert_null(strstr(text, "closed"));
+	assert_int_equal(stat(other, &st), 0);
+	assert_int_equal(st.st_size, 0);
+	assert_int_equal(stat(file, &st), 0);
+	assert_int_equal(st.st_size, strlen(text));
+	unlink(file);
+	unlink(other);
+	rmdir(path);
+}
+
 static char last[128];
 static uint64_t last_flags;
 
@@ -284,11 +326,11 @@ int main(void)
 {
 	/* First those whose children read the environment: this process must not have done so. */
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_levels),	      cmocka_unit_test(test_bad_level),
-		cmocka_unit_test(test_filters),	      cmocka_unit_test(test_form),
-		cmocka_unit_test(test_interval),      cmocka_unit_test(test_location),
-		cmocka_unit_test(test_import_first),  cmocka_unit_test(test_import),
-		cmocka_unit_test(test_import_errors),
+		cmocka_unit_test(test_levels),	 cmocka_unit_test(test_bad_level),
+		cmocka_unit_test(test_filters),	 cmocka_unit_test(test_form),
+		cmocka_unit_test(test_interval), cmocka_unit_test(test_location),
+		cmocka_unit_test(test_closed),	 cmocka_unit_test(test_import_first),
+		cmocka_unit_test(test_import),	 cmocka_unit_test(test_import_errors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,51 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "src/ds/clock.h"
 #include "watch.h"
 
 enum { SETTLE_MS = 1000, LIST_BYTES = 4096, MESSAGES_AT_ONCE = 1000 };
 
-static bool take_fd(struct vrb_watch_fd *watched, int fd)
-{
-	struct stat st;
-
-	if (fd >= 0 && fstat(fd, &st)) {
-		close(fd);
-		fd = -1;
-	}
-	watched->fd = fd;
-	if (fd < 0)
-		return false;
-	watched->dev = st.st_dev;
-	watched->ino = st.st_ino;
-	return true;
-}
-
-static bool is_ours(const struct vrb_watch_fd *watched)
-{
-	struct stat st;
-
-	return watched->fd >= 0 && !fstat(watched->fd, &st) && st.st_dev == watched->dev &&
-	       st.st_ino == watched->ino;
-}
-
-static void drop_fd(struct vrb_watch_fd *watched)
-{
-	if (is_ours(watched))
-		close(watched->fd);
-	watched->fd = -1;
-}
-
 static void drop_ports(struct vrb_watch *watch)
 {
 	size_t i;
 
-	drop_fd(&watch->devices);
+	ofi_own_fd_drop(&watch->devices);
 	for (i = 0; i < watch->count; i++)
-		drop_fd(&watch->ports[i].state);
+		ofi_own_fd_drop(&watch->ports[i].state);
 	free(watch->ports);
 	watch->ports = NULL;
 	watch->count = 0;
@@ -132,7 +100,7 @@ static bool port_same(const struct vrb_watch_port *port)
 	char text[32];
 	ssize_t len;
 
-	if (!is_ours(&port->state))
+	if (!ofi_own_fd_valid(&port->state))
 		return false;
 	len = pread(port->state.fd, text, sizeof(text) - 1, 0);
 	if (len <= 0)
@@ -145,7 +113,7 @@ static bool all_same(const struct vrb_watch *watch, const struct vrb_snapshot *s
 {
 	size_t i;
 
-	if (!is_ours(&watch->devices) || !list_same(watch->devices.fd, snapshot))
+	if (!ofi_own_fd_valid(&watch->devices) || !list_same(watch->devices.fd, snapshot))
 		return false;
 	for (i = 0; i < watch->count; i++)
 		if (!port_same(&watch->ports[i]))
@@ -156,10 +124,10 @@ static bool all_same(const struct vrb_watch *watch, const struct vrb_snapshot *s
 void vrb_watch_begin(struct vrb_watch *watch)
 {
 	drop_ports(watch);
-	if (watch->pid != getpid() || !is_ours(&watch->link)) {
-		drop_fd(&watch->link);
+	if (watch->pid != getpid() || !ofi_own_fd_valid(&watch->link)) {
+		ofi_own_fd_drop(&watch->link);
 		watch->pid = getpid();
-		take_fd(&watch->link, open_link());
+		ofi_own_fd_take(&watch->link, open_link());
 	} else if (link_news(watch)) {
 		watch->unsettled_until = ofi_now_ms() + SETTLE_MS;
 	}
@@ -174,7 +142,7 @@ static bool watch_ports(struct vrb_watch *watch, const struct vrb_device *dev)
 	for (i = 0; i < dev->num_ports; i++) {
 		port = &watch->ports[watch->count];
 		snprintf(path, sizeof(path), "%s/ports/%u/state", dev->path, dev->ports[i].num);
-		if (!take_fd(&port->state, open(path, O_RDONLY | O_CLOEXEC)))
+		if (!ofi_own_fd_take(&port->state, open(path, O_RDONLY | O_CLOEXEC)))
 			return false;
 		port->is = dev->ports[i].attr.state;
 		watch->count++;
@@ -193,7 +161,7 @@ static bool watch_devices(struct vrb_watch *watch, const struct vrb_snapshot *sn
 	if (!slash)
 		return false;
 	snprintf(path, sizeof(path), "%.*s", (int)(slash - dev->path), dev->path);
-	if (!take_fd(&watch->devices, open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)))
+	if (!ofi_own_fd_take(&watch->devices, open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)))
 		return false;
 	STAILQ_FOREACH (dev, snapshot, next)
 		ports += (size_t)dev->num_ports;
@@ -221,7 +189,7 @@ bool vrb_watch_same(struct vrb_watch *watch, const struct vrb_snapshot *snapshot
 {
 	uint64_t now = ofi_now_ms();
 
-	if (watch->pid != getpid() || !is_ours(&watch->link))
+	if (watch->pid != getpid() || !ofi_own_fd_valid(&watch->link))
 		return false;
 	if (link_news(watch) || !all_same(watch, snapshot)) {
 		watch->unsettled_until = now + SETTLE_MS;
@@ -233,6 +201,6 @@ bool vrb_watch_same(struct vrb_watch *watch, const struct vrb_snapshot *snapshot
 void vrb_watch_end(struct vrb_watch *watch)
 {
 	drop_ports(watch);
-	drop_fd(&watch->link);
+	ofi_own_fd_drop(&watch->link);
 	watch->unsettled_until = 0;
 }

@@ -10,21 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "src/ds/own_fd.h"
 #include "device.h"
 
-/*
- * A descriptor with its file's identity, which reveals if the application has closed it and opened
- * something else.
- */
-struct vrb_watch_fd {
-	int fd; /* -1 if none */
-	dev_t dev;
-	ino_t ino;
-};
-
 struct vrb_watch_port {
-	struct vrb_watch_fd state; /* a sysfs file */
-	int is;			   /* enum ibv_port_state */
+	struct ofi_own_fd state; /* a sysfs file */
+	int is;			 /* enum ibv_port_state */
 };
 
 /*
@@ -35,16 +26,16 @@ struct vrb_watch_port {
 struct vrb_watch {
 	/* The process that opened the descriptors; a child shares them and must not read them. */
 	pid_t pid;
-	struct vrb_watch_fd link;    /* rtnetlink: interfaces and addresses */
-	struct vrb_watch_fd devices; /* the directory with one entry per device */
+	struct ofi_own_fd link;	   /* rtnetlink: interfaces and addresses */
+	struct ofi_own_fd devices; /* the directory with one entry per device */
 	size_t count;
 	struct vrb_watch_port *ports;
 	uint64_t unsettled_until; /* in ms: GIDs follow a new address with a delay */
 };
 
-#define VRB_WATCH_INIT                                       \
-	{                                                    \
-		.link = { .fd = -1 }, .devices = {.fd = -1 } \
+#define VRB_WATCH_INIT                                              \
+	{                                                           \
+		.link = OFI_OWN_FD_INIT, .devices = OFI_OWN_FD_INIT \
 	}
 
 /* Call before taking a snapshot. */
