@@ -24,9 +24,9 @@ static int open_file(const char *path)
 	struct stat st;
 
 	if (!strcmp(path, "stderr"))
-		return dup(STDERR_FILENO);
+		return fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (!strcmp(path, "stdout"))
-		return dup(STDOUT_FILENO);
+		return fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (!stat(path, &st) && S_ISDIR(st.st_mode)) {
 		snprintf(inside, sizeof(inside), "%s/ofi_hook_%d.log", path, (int)getpid());
 		path = inside;

@@ -169,6 +169,28 @@ static void test_closed(void **state)
 	rmdir(dir);
 }
 
+/* A program that this process starts and leaves behind does not keep a pipe open. */
+static void test_no_heir(void **state)
+{
+	static const char *const files[] = { "stderr", "stdout" };
+	int i, fd, status;
+	pid_t pid;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		pid = fork();
+		if (!pid) {
+			setenv("FI_HOOK", "noop", 1);
+			setenv("FI_HOOK_FILE", files[i], 1);
+			fd = dup(STDERR_FILENO); /* tells which number is the next one */
+			close(fd);
+			_exit(!ofi_hook_active() || fcntl(fd, F_GETFD) != FD_CLOEXEC);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+}
+
 static void test_counter(void **state)
 {
 	(void)state;
@@ -248,11 +270,11 @@ static void test_fork(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_none),	cmocka_unit_test(test_names),
-		cmocka_unit_test(test_unseen),	cmocka_unit_test(test_file),
-		cmocka_unit_test(test_closed),	cmocka_unit_test(test_counter),
-		cmocka_unit_test(test_trigger), cmocka_unit_test(test_optional),
-		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_none),	 cmocka_unit_test(test_names),
+		cmocka_unit_test(test_unseen),	 cmocka_unit_test(test_file),
+		cmocka_unit_test(test_no_heir),	 cmocka_unit_test(test_closed),
+		cmocka_unit_test(test_counter),	 cmocka_unit_test(test_trigger),
+		cmocka_unit_test(test_optional), cmocka_unit_test(test_fork),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
