@@ -277,17 +277,21 @@ static struct fi_ops reader_ops = {
 	.ops_open = reader_open_ops,
 };
 
-/* Maps a file. Accepts only the format of this library and a seal against shrinking. */
+/*
+ * Maps a file. Accepts only the format of this library, and seals so that its owner can neither
+ * shrink it nor take pages out of it, which would kill the reader.
+ */
 static int take_file(struct reader *reader, int fd)
 {
 	const struct ofi_stats_header *header;
+	const int needed = F_SEAL_SHRINK | F_SEAL_FUTURE_WRITE;
 	int seals = fcntl(fd, F_GET_SEALS); /* -1 if the file cannot have any */
 	struct stat st;
 	void *base;
 
 	if (fstat(fd, &st))
 		return -errno;
-	if (seals < 0 || !(seals & F_SEAL_SHRINK) || st.st_size < (off_t)OFI_STATS_SIZE)
+	if (seals < 0 || (seals & needed) != needed || st.st_size < (off_t)OFI_STATS_SIZE)
 		return -FI_EINVAL;
 	base = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED)

@@ -16,10 +16,6 @@
 
 #define FILE_SIZE OFI_STATS_SIZE
 
-#ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x0010
-#endif
-
 /* The parts of the file. */
 enum pool { SLOT, WIDE, PEER };
 

@@ -2,6 +2,7 @@
 /* Reading statistics of this process, and memory that only resembles statistics. */
 #include "unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include <rdma/fi_errno.h>
 
 #define FILE_SIZE OFI_STATS_SIZE
+#define SEALS	  (F_SEAL_SHRINK | F_SEAL_FUTURE_WRITE)
 
 static int open_reader(struct fid **fid, struct fi_ops_stats_process **ops)
 {
@@ -162,7 +164,7 @@ static void test_ring(void **state)
 }
 
 /* A file of the right name, as another program may have one. */
-static int fake_file(const struct ofi_stats_header *header, off_t size, bool sealed,
+static int fake_file(const struct ofi_stats_header *header, off_t size, int seals,
 		     const struct ofi_stats *record)
 {
 	int fd = memfd_create(OFI_STATS_FILE, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -174,15 +176,14 @@ static int fake_file(const struct ofi_stats_header *header, off_t size, bool sea
 		assert_int_equal(
 			pwrite(fd, record, sizeof(*record), 2 * OFI_STATS_SLOT - sizeof(*record)),
 			sizeof(*record));
-	if (sealed)
-		assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
 	return fd;
 }
 
-static int read_fake(const struct ofi_stats_header *header, off_t size, bool sealed,
+static int read_fake(const struct ofi_stats_header *header, off_t size, int seals,
 		     const struct ofi_stats *record)
 {
-	int fd = fake_file(header, size, sealed, record), ret;
+	int fd = fake_file(header, size, seals, record), ret;
 	struct fi_stats_object object;
 	struct fi_ops_stats_process *ops;
 	struct fid *fid;
@@ -212,35 +213,48 @@ static void test_hostile(void **state)
 
 	(void)state;
 	memset(record.name, 'x', sizeof(record.name));
-	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), 1);
+	assert_int_equal(read_fake(&header, FILE_SIZE, SEALS, &record), 1);
 	record.entries = 0;
-	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), 1);
+	assert_int_equal(read_fake(&header, FILE_SIZE, SEALS, &record), 1);
 	record.entries = record.stride = 1;
 	record.head = INT64_MAX;
-	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), 0);
+	assert_int_equal(read_fake(&header, FILE_SIZE, SEALS, &record), 0);
 	record.head = INT64_MIN;
-	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), 0);
+	assert_int_equal(read_fake(&header, FILE_SIZE, SEALS, &record), 0);
 	record.head = 3;
-	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), 0);
+	assert_int_equal(read_fake(&header, FILE_SIZE, SEALS, &record), 0);
 	record.head = 0;
 	record.fclass = 12345;
-	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), 1);
-	assert_int_equal(read_fake(&header, FILE_SIZE, false, &record), -FI_EINVAL);
-	assert_int_equal(read_fake(&header, 4096, true, &record), -FI_EINVAL);
+	assert_int_equal(read_fake(&header, FILE_SIZE, SEALS, &record), 1);
+	assert_int_equal(read_fake(&header, FILE_SIZE, F_SEAL_FUTURE_WRITE, &record), -FI_EINVAL);
+	assert_int_equal(read_fake(&header, FILE_SIZE, F_SEAL_SHRINK, &record), -FI_EINVAL);
+	assert_int_equal(read_fake(&header, 4096, SEALS, &record), -FI_EINVAL);
 	header.wide_used = UINT32_MAX;
-	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), 1);
+	assert_int_equal(read_fake(&header, FILE_SIZE, SEALS, &record), 1);
 	header.wide = OFI_STATS_SLOTS - 1;
-	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), 1);
+	assert_int_equal(read_fake(&header, FILE_SIZE, SEALS, &record), 1);
 	header.wide = UINT32_MAX;
-	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), 1);
+	assert_int_equal(read_fake(&header, FILE_SIZE, SEALS, &record), 1);
 	header.version++;
-	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), -FI_EPROTO);
-	other = fake_file(&header, FILE_SIZE, true, &record);
+	assert_int_equal(read_fake(&header, FILE_SIZE, SEALS, &record), -FI_EPROTO);
+	other = fake_file(&header, FILE_SIZE, SEALS, &record);
 	header.version--;
-	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), 1);
+	assert_int_equal(read_fake(&header, FILE_SIZE, SEALS, &record), 1);
 	close(other);
 	header.magic++;
-	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), -FI_EPROTO);
+	assert_int_equal(read_fake(&header, FILE_SIZE, SEALS, &record), -FI_EPROTO);
+}
+
+/* The seals also keep the owner from taking pages out of the file. */
+static void test_holes(void **state)
+{
+	const struct ofi_stats_header header = { .magic = OFI_STATS_MAGIC };
+	int fd = fake_file(&header, FILE_SIZE, SEALS, NULL);
+
+	(void)state;
+	assert_int_equal(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), -1);
+	assert_int_equal(errno, EPERM);
+	close(fd);
 }
 
 /* The descriptor that has the name of statistics though it is something else, or -1. */
@@ -336,9 +350,10 @@ static int fake_peer(uint32_t id)
 		.peers = 1,
 	};
 	const struct ofi_stats_peer record = { .id = id };
-	int fd = fake_file(&header, FILE_SIZE, true, NULL);
+	int fd = fake_file(&header, FILE_SIZE, 0, NULL);
 
 	assert_int_equal(pwrite(fd, &record, sizeof(record), OFI_STATS_FIRST), sizeof(record));
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, SEALS), 0);
 	return fd;
 }
 
@@ -400,7 +415,7 @@ static void test_changing(void **state)
 		.used = 1,
 	};
 	struct ofi_stats record = { .id = 1, .fclass = FI_CLASS_TX_CTX, .name = "x" };
-	int fd = fake_file(&header, FILE_SIZE, true, &record), i;
+	int fd = fake_file(&header, FILE_SIZE, 0, &record), i;
 	struct fi_stats_object object;
 	struct fi_ops_stats_process *ops;
 	pthread_t thread;
@@ -410,6 +425,7 @@ static void test_changing(void **state)
 	(void)state;
 	base = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	assert_true(base != MAP_FAILED);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, SEALS), 0);
 	assert_int_equal(open_reader(&fid, &ops), 0);
 	pthread_create(&thread, NULL, toggle, (struct ofi_stats *)(base + 2 * OFI_STATS_SLOT) - 1);
 	for (i = 0; i < 300000; i++)
@@ -428,7 +444,7 @@ int main(void)
 		cmocka_unit_test(test_objects),	  cmocka_unit_test(test_object_calls),
 		cmocka_unit_test(test_ring),	  cmocka_unit_test(test_wide),
 		cmocka_unit_test(test_changing),  cmocka_unit_test(test_posing),
-		cmocka_unit_test(test_endless),
+		cmocka_unit_test(test_endless),	  cmocka_unit_test(test_holes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
