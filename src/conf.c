@@ -139,7 +139,7 @@ static void conf_load(void)
 	}
 	read_file(file);
 	fclose(file);
-	prefer = getenv("FI_PREFER_SYSCONFIG");
+	prefer = secure_getenv("FI_PREFER_SYSCONFIG");
 	preferred = is_on(prefer ? prefer : conf_find("FI_PREFER_SYSCONFIG"));
 }
 

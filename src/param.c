@@ -189,6 +189,19 @@ static const char *type_takes(enum fi_param_type type)
 	}
 }
 
+/*
+ * A program with elevated privileges, such as setuid, does not open a file that its caller has
+ * chosen.
+ */
+static const char *param_text(const char *env)
+{
+	size_t len = strlen(env);
+
+	if (len > 5 && !strcmp(env + len - 5, "_FILE"))
+		return ofi_conf_get_secure(env);
+	return ofi_conf_get(env);
+}
+
 OFI_EXPORT int fi_param_get(struct fi_provider *provider, const char *param_name, void *value)
 {
 	enum fi_param_type type = FI_PARAM_STRING;
@@ -200,7 +213,7 @@ OFI_EXPORT int fi_param_get(struct fi_provider *provider, const char *param_name
 
 	if (!param_name || !value || env_name(provider, param_name, env))
 		return -FI_EINVAL;
-	text = (char *)ofi_conf_get(env);
+	text = (char *)param_text(env);
 	pthread_mutex_lock(&params_lock);
 	param = param_find(env);
 	if (param) {
@@ -234,7 +247,7 @@ static struct fi_param *params_copy(void)
 	char *text;
 
 	STAILQ_FOREACH (param, &params, link) {
-		value = ofi_conf_get(param->env);
+		value = param_text(param->env);
 		bytes += strlen(param->env) + strlen(param->help) + 2;
 		values += value ? strlen(value) + 1 : 0;
 	}
@@ -244,7 +257,7 @@ static struct fi_param *params_copy(void)
 	to = copy;
 	text = (char *)(copy + param_count + 1);
 	STAILQ_FOREACH (param, &params, link) {
-		value = ofi_conf_get(param->env);
+		value = param_text(param->env);
 		to->type = param->type;
 		to->name = text;
 		text = stpcpy(text, param->env) + 1;

@@ -2,6 +2,7 @@
 /* libfabric.conf: its lines, which of several values takes effect, and what is logged. */
 #include "unit.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,14 @@
 #include <rdma/providers/fi_prov.h>
 
 static char path[] = "/tmp/conf.XXXXXX";
+
+static bool elevated;
+
+/* In place of the system's: the program has more privileges than its caller, or not. */
+char *secure_getenv(const char *name)
+{
+	return elevated ? NULL : getenv(name);
+}
 
 static void load(const char *text)
 {
@@ -111,6 +120,13 @@ static void test_who_wins(void **state)
 	assert_string_equal(ofi_conf_get("FI_ONE"), "file");
 	load("FI_TWO=file\n");
 	assert_string_equal(ofi_conf_get("FI_ONE"), "environment");
+	elevated = true;
+	load("FI_ONE=file\n");
+	assert_string_equal(ofi_conf_get("FI_ONE"), "environment");
+	assert_string_equal(ofi_conf_get_secure("FI_ONE"), "file");
+	load("FI_TWO=file\n");
+	assert_null(ofi_conf_get_secure("FI_ONE"));
+	elevated = false;
 	unsetenv("FI_PREFER_SYSCONFIG");
 	load("FI_ONE=file\nFI_PREFER_SYSCONFIG=1\n");
 	assert_string_equal(ofi_conf_get("FI_ONE"), "file");

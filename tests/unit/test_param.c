@@ -3,11 +3,20 @@
 #include "unit.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "fake_prov.h"
 #include "fork_rig.h"
 #include "src/param.h"
+
+static bool elevated;
+
+/* In place of the system's: the program has more privileges than its caller, or not. */
+char *secure_getenv(const char *name)
+{
+	return elevated ? NULL : getenv(name);
+}
 
 static struct fi_provider prov = { .name = "ofi_fake" };
 
@@ -33,6 +42,32 @@ static void test_names(void **state)
 	setenv("FI_FAKE_CORE", "core", 1);
 	assert_int_equal(fi_param_get_str(NULL, "fake_core", &value), 0);
 	assert_string_equal(value, "core");
+}
+
+/* The caller of a setuid program cannot have it read a file of another user. */
+static void test_elevated(void **state)
+{
+	struct fi_param *list;
+	int i, count, ret;
+	char *value;
+
+	(void)state;
+	assert_int_equal(define("key_file", FI_PARAM_STRING), 0);
+	assert_int_equal(define("key", FI_PARAM_STRING), 0);
+	setenv("FI_OFI_FAKE_KEY_FILE", "/etc/shadow", 1);
+	setenv("FI_OFI_FAKE_KEY", "key", 1);
+	assert_int_equal(fi_param_get_str(&prov, "key_file", &value), 0);
+	assert_string_equal(value, "/etc/shadow");
+	elevated = true;
+	ret = fi_param_get_str(&prov, "key_file", &value);
+	assert_int_equal(fi_param_get_str(&prov, "key", &value), 0);
+	assert_int_equal(fi_getparams(&list, &count), 0);
+	elevated = false;
+	assert_int_equal(ret, -FI_ENODATA);
+	for (i = 0; i < count; i++)
+		if (!strcmp(list[i].name, "FI_OFI_FAKE_KEY_FILE"))
+			assert_null(list[i].value);
+	fi_freeparams(list);
 }
 
 static void test_bad_definitions(void **state)
@@ -194,10 +229,15 @@ static void test_fork(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names), cmocka_unit_test(test_bad_definitions),
-		cmocka_unit_test(test_int),   cmocka_unit_test(test_bool),
-		cmocka_unit_test(test_size),  cmocka_unit_test(test_bad_arguments),
-		cmocka_unit_test(test_list),  cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_elevated),
+		cmocka_unit_test(test_bad_definitions),
+		cmocka_unit_test(test_int),
+		cmocka_unit_test(test_bool),
+		cmocka_unit_test(test_size),
+		cmocka_unit_test(test_bad_arguments),
+		cmocka_unit_test(test_list),
+		cmocka_unit_test(test_fork),
 	};
 
 	unsetenv("FI_LOG_LEVEL");
