@@ -91,6 +91,12 @@ static bool pam_sets_limits(const char *root)
 	return found;
 }
 
+/* pam_limits reads the files in this order, whatever numbers are in their names. */
+static int by_bytes(const void *a, const void *b)
+{
+	return strcmp((*(struct dirent *const *)a)->d_name, (*(struct dirent *const *)b)->d_name);
+}
+
 static void apply_pam(const char *root, struct limits *limits)
 {
 	struct dirent **names;
@@ -101,6 +107,8 @@ static void apply_pam(const char *root, struct limits *limits)
 		return;
 	tree_each_line(root, apply_rule, limits, LIMITS ".conf");
 	count = tree_list(root, &names, LIMITS ".d");
+	if (count > 1)
+		qsort(names, (size_t)count, sizeof(struct dirent *), by_bytes);
 	for (i = 0; i < count; i++) {
 		dot = strrchr(names[i]->d_name, '.');
 		if (dot && !strcmp(dot, ".conf"))

@@ -76,6 +76,11 @@ static void test_rules(void **state)
 	rig_file("/etc/security/limits.d/10.conf", "* soft memlock infinity\n* hard memlock -1\n");
 	check("bob");
 	rig_expect("ok", "sshd starts may lock any memory", NULL);
+	/* "100" comes before "20". */
+	rig_file("/etc/security/limits.d/20.conf", "* hard memlock 24\n");
+	rig_file("/etc/security/limits.d/100.conf", "* hard memlock 48\n");
+	check("bob");
+	rig_expect("warn", "sshd starts may lock 24 KiB", "limits.d");
 	rig_file("/etc/security/limits.d/30.conf", "* hard memlock 16\n");
 	check("bob");
 	rig_expect("warn", "sshd starts may lock 16 KiB", "limits.d");
