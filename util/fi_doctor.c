@@ -96,11 +96,11 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	if (opts.help) {
 		doctor_options_usage(stdout);
-		return EXIT_WELL;
+		return tool_end(EXIT_WELL);
 	}
 	if (opts.version) {
 		tool_version(stdout);
-		return EXIT_WELL;
+		return tool_end(EXIT_WELL);
 	}
-	return run(&opts);
+	return tool_end(run(&opts));
 }

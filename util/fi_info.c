@@ -234,5 +234,5 @@ int main(int argc, char **argv)
 		ret = -run(&opts);
 	info_options_release(&opts);
 	/* An exit status has eight bits. */
-	return ret < 0 || ret > 255 ? EXIT_FAILURE : ret;
+	return tool_end(ret < 0 || ret > 255 ? EXIT_FAILURE : ret);
 }

@@ -229,14 +229,14 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	if (opts.action == PP_HELP) {
 		pp_options_usage(stdout);
-		return EXIT_SUCCESS;
+		return tool_end(EXIT_SUCCESS);
 	}
 	if (opts.action == PP_VERSION) {
 		tool_version(stdout);
-		return EXIT_SUCCESS;
+		return tool_end(EXIT_SUCCESS);
 	}
 	pp_verbose = opts.verbose;
 	ret = pp_run(&opts);
 	/* An exit status has eight bits. */
-	return ret < -255 ? EXIT_FAILURE : -ret;
+	return tool_end(ret < -255 ? EXIT_FAILURE : -ret);
 }

@@ -310,6 +310,8 @@ static int watch(struct view *view, struct snapshot *before)
 		}
 		if (ret)
 			return explain(opts->pid, ret);
+		if (ferror(stdout)) /* tool_end() says so */
+			return 0;
 	}
 	return 0;
 }
@@ -342,11 +344,11 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	if (opts.help) {
 		stat_options_usage(stdout);
-		return EXIT_GOOD;
+		return tool_end(EXIT_GOOD);
 	}
 	if (opts.version) {
 		tool_version(stdout);
-		return EXIT_GOOD;
+		return tool_end(EXIT_GOOD);
 	}
-	return run(&opts);
+	return tool_end(run(&opts));
 }

@@ -46,11 +46,11 @@ int main(int argc, char **argv)
 	tool_start(argv);
 	if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
 		usage(stdout);
-		return EXIT_SUCCESS;
+		return tool_end(EXIT_SUCCESS);
 	}
 	if (argc == 2 && (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version"))) {
 		tool_version(stdout);
-		return EXIT_SUCCESS;
+		return tool_end(EXIT_SUCCESS);
 	}
 	if (argc != 2)
 		fprintf(stderr, "ERROR: not one error number\n");
@@ -59,5 +59,5 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	puts(fi_strerror(code));
-	return EXIT_SUCCESS;
+	return tool_end(EXIT_SUCCESS);
 }

@@ -53,6 +53,14 @@ void tool_start(char **argv)
 		fi_import_log(tool_api_version(), 0, &log);
 }
 
+int tool_end(int status)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	fprintf(stderr, "%s: the output could not be written\n", program_invocation_short_name);
+	return status ? status : EXIT_FAILURE;
+}
+
 uint32_t tool_api_version(void)
 {
 	uint32_t compiled = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);

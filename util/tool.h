@@ -13,6 +13,11 @@
  * user asks for a log, the library's warnings are printed the same way.
  */
 void tool_start(char **argv);
+/*
+ * Call it last in main(). Returns the tool's exit status: the given one, or 1 instead of 0, with a
+ * message, if output was lost.
+ */
+int tool_end(int status);
 /* Returns the API version that both the tool and the library support. */
 uint32_t tool_api_version(void);
 /* Prints the versions of the tool and of the library that it has found. */

@@ -116,6 +116,18 @@ expect 2 '--count requires --watch' fi_stat -p 1 -c 3
 expect 1 'there is no such process' fi_stat -p 2147483647
 expect 1 'it has no statistics' fi_stat -p $$
 
+# A disk that is full is no success.
+for command in 'fi_strerror 61' 'fi_strerror --help' 'fi_info -e' 'fi_info --json -e' 'fi_info -l' 'fi_info --version' \
+	'fi_doctor --help' 'fi_pingpong --version' 'fi_stat --help' 'fi_doctor --json -r /nonexistent'; do
+	# shellcheck disable=SC2086
+	output=$(timeout 20 util/$command 2>&1 >/dev/full </dev/null)
+	status=$?
+	if [ $status -ne 1 ] || [ "$output" != "${command%% *}: the output could not be written" ]; then
+		echo "FAIL $command >/dev/full: exit status $status: $output"
+		failed=1
+	fi
+done
+
 # No build path, log prefix or function name in what a user reads.
 for command in 'fi_info -p verbz' 'fi_info -d nosuchdevice' 'fi_info --nonsense' 'fi_info -n' \
 	'fi_pingpong -p verbz -B 47594' 'fi_pingpong -B 47594 -d nosuchdevice' 'fi_pingpong -Z' \
