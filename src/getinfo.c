@@ -6,7 +6,6 @@
 #include <string.h>
 #include <strings.h>
 #include "abi.h"
-#include "conf.h"
 #include "export.h"
 #include "filter.h"
 #include "hook.h"
@@ -98,7 +97,7 @@ static bool prov_wanted(const struct request *req, const struct ofi_provider *en
 	}
 	*named = true;
 	if (entry->excluded) {
-		reject_hint(prov, "FI_PROVIDER", ofi_conf_get("FI_PROVIDER"), prov->name);
+		reject_hint(prov, "FI_PROVIDER", ofi_providers_filter(), prov->name);
 		return false;
 	}
 	if (!(req->flags & FI_PROV_ATTR_ONLY) && FI_VERSION_LT(prov->fi_version, req->version)) {
@@ -164,9 +163,9 @@ static const struct fi_info *name_hints(const struct request *req, const struct 
 					struct named_hints *hints)
 {
 	const struct fi_fabric_attr *attr = req->hints ? req->hints->fabric_attr : NULL;
-	const char *layer =
-		req->prov_name ? ofi_prov_layer(req->prov_name, prov->name)
-			       : ofi_prov_filter_layer(ofi_conf_get("FI_PROVIDER"), prov->name);
+	const char *layer = req->prov_name
+				    ? ofi_prov_layer(req->prov_name, prov->name)
+				    : ofi_prov_filter_layer(ofi_providers_filter(), prov->name);
 
 	if (!req->prov_name && !layer)
 		return req->hints;

@@ -182,6 +182,11 @@ const struct ofi_provider_list *ofi_providers(void)
 	return &registry.list;
 }
 
+const char *ofi_providers_filter(void)
+{
+	return filter;
+}
+
 /* The directory of a process's threads has one link for each of them, besides its own two. */
 static bool other_threads_run(void)
 {

@@ -13,6 +13,8 @@
 
 /* Loads the providers on the first call. The list does not change afterward. */
 const struct ofi_provider_list *ofi_providers(void);
+/* Returns FI_PROVIDER as it was when they were loaded, or NULL. */
+const char *ofi_providers_filter(void);
 /* Returns true in the thread that loads them. */
 bool ofi_providers_starting(void);
 

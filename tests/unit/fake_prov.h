@@ -25,6 +25,13 @@ const struct ofi_provider_list *ofi_providers(void)
 	return &fake_registry.list;
 }
 
+static const char *fake_filter;
+
+const char *ofi_providers_filter(void)
+{
+	return fake_filter;
+}
+
 /* The name in the last call of ofi_provider_missing(). */
 static char fake_missing[64];
 

@@ -147,6 +147,19 @@ static void test_excluded(void **state)
 	TAILQ_FIRST(&fake_registry.list)->excluded = false;
 }
 
+/* FI_PROVIDER counts as it was when the providers started. */
+static void test_filter(void **state)
+{
+	struct fi_info *info;
+
+	(void)state;
+	fake_filter = "verbs;ofi_rxm";
+	assert_int_equal(ask(NULL, &info), 0);
+	assert_string_equal(seen_prov_name, "verbs;ofi_rxm");
+	fi_freeinfo(info);
+	fake_filter = NULL;
+}
+
 /* Programs that ask for no version at all count as the oldest. */
 static void test_no_version(void **state)
 {
@@ -255,6 +268,12 @@ static void test_explained(void **state)
 	assert_int_equal(ask(NULL, &info), 0);
 	fi_freeinfo(info);
 	assert_int_equal(warnings, 1);
+	TAILQ_FIRST(&fake_registry.list)->excluded = true;
+	fake_filter = "tcp";
+	assert_int_equal(ask(NULL, &info), 0);
+	fi_freeinfo(info);
+	assert_non_null(strstr(logged[1], "FI_PROVIDER: asked tcp, has verbs"));
+	fake_filter = NULL;
 	unsetenv("FI_GETINFO_EXPLAIN");
 	ofi_param_fini();
 	fi_close(&log.fid);
@@ -310,6 +329,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_joined, start, stop),
 		cmocka_unit_test_setup_teardown(test_prov_name, start, stop),
 		cmocka_unit_test_setup_teardown(test_excluded, start, stop),
+		cmocka_unit_test_setup_teardown(test_filter, start, stop),
 		cmocka_unit_test_setup_teardown(test_no_version, start, stop),
 		cmocka_unit_test_setup_teardown(test_older_provider, start, stop),
 		cmocka_unit_test_setup_teardown(test_names_only, start, stop),
