@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "doctor_param.h"
 #include "doctor_tree.h"
 
 enum { GID_IDX_MAX = 255 };
@@ -94,7 +95,7 @@ static void say_none(struct doctor *doctor, const struct doctor_port *port, int 
 		     const struct choice *choice)
 {
 	if (pinned >= 0 && choice->count) {
-		doctor_fix(doctor, "unset FI_VERBS_GID_IDX");
+		doctor_param_fix(doctor, "FI_VERBS_GID_IDX");
 		doctor_say(doctor, DOCTOR_FAIL,
 			   "%s port %s: GID %d, selected by FI_VERBS_GID_IDX, does not exist",
 			   port->device, port->num, pinned);
@@ -168,17 +169,16 @@ static void check_port(struct doctor *doctor, const struct doctor_port *port, in
 /* Returns the GID index that the user has pinned, -1 for none. */
 static int read_pin(struct doctor *doctor)
 {
-	const char *env = getenv("FI_VERBS_GID_IDX");
+	char text[32], *end;
 	long pin;
-	char *end;
 
-	if (!env || !*env)
+	if (!doctor_param("FI_VERBS_GID_IDX", text, sizeof(text)))
 		return -1;
-	pin = strtol(env, &end, 0);
+	pin = strtol(text, &end, 0);
 	if (!*end && pin >= -1 && pin <= GID_IDX_MAX)
 		return (int)pin;
-	doctor_fix(doctor, "unset FI_VERBS_GID_IDX");
-	doctor_say(doctor, DOCTOR_FAIL, "FI_VERBS_GID_IDX is '%s'; it takes -1 to %d", env,
+	doctor_param_fix(doctor, "FI_VERBS_GID_IDX");
+	doctor_say(doctor, DOCTOR_FAIL, "FI_VERBS_GID_IDX is '%s'; it takes -1 to %d", text,
 		   GID_IDX_MAX);
 	return -1;
 }

@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "doctor_param.h"
 #include "doctor_tree.h"
 
 #define CAP_IPC_LOCK_BIT 14
@@ -126,8 +127,8 @@ static void check_fork(struct doctor *doctor, bool copies)
 			   "the kernel protects registered memory at fork by itself");
 	} else if (asked) {
 		doctor_say(doctor, DOCTOR_OK, "%s protects registered memory at fork", asked);
-	} else if (is_set("FI_FORK_UNSAFE")) {
-		doctor_fix(doctor, "unset FI_FORK_UNSAFE");
+	} else if (doctor_param_on("FI_FORK_UNSAFE")) {
+		doctor_param_fix(doctor, "FI_FORK_UNSAFE");
 		doctor_say(
 			doctor, DOCTOR_WARN,
 			"FI_FORK_UNSAFE is set: a child process may take registered memory away from its parent");
@@ -146,7 +147,8 @@ static void check_huge_pages(struct doctor *doctor, bool copies)
 
 	if (tree_line(doctor->root, "HugePages_Total:", line, sizeof(line), "/proc/meminfo"))
 		pages = strtoul(line + strlen("HugePages_Total:"), NULL, 10);
-	if (copies || !pages || is_set("RDMAV_HUGEPAGES_SAFE") || is_set("FI_FORK_UNSAFE")) {
+	if (copies || !pages || is_set("RDMAV_HUGEPAGES_SAFE") ||
+	    doctor_param_on("FI_FORK_UNSAFE")) {
 		doctor_say(doctor, DOCTOR_OK, "%lu huge pages, safe to register", pages);
 		return;
 	}

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "doctor_param.h"
 #include "doctor_tree.h"
 
 static const struct doctor_addr *find_addr(const struct doctor_addrs *addrs, const char *netdev,
@@ -69,11 +70,11 @@ static bool is_listed(const char *name, const char *list)
 
 static void check_filter(struct doctor *doctor, const char *variable, const char *name)
 {
-	const char *list = getenv(variable);
+	char list[256];
 
-	if (!list || !*list || is_listed(name, list))
+	if (!doctor_param(variable, list, sizeof(list)) || is_listed(name, list))
 		return;
-	doctor_fix(doctor, "unset %s", variable);
+	doctor_param_fix(doctor, variable);
 	doctor_say(doctor, DOCTOR_NOTE, "%s is left out by %s=%s", name, variable, list);
 }
 

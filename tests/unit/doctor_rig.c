@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <rdma/fabric.h>
 
 #include "doctor_rig.h"
 
@@ -23,12 +24,47 @@ static const char *const variables[] = {
 	"FI_VERBS_IFACE",  "FI_VERBS_DEVICE_NAME", "FI_VERBS_GID_IDX",
 };
 
+#define COUNT (sizeof(variables) / sizeof(variables[0]))
+
+static const char *conf_name, *conf_value;
+
+void rig_conf(const char *name, const char *value)
+{
+	conf_name = name;
+	conf_value = value;
+}
+
+/* In place of the library's. */
+int fi_getparams(struct fi_param **params, int *count)
+{
+	char *value;
+	size_t i;
+
+	*params = calloc(COUNT, sizeof(**params));
+	assert_non_null(*params);
+	for (i = 0; i < COUNT; i++) {
+		value = getenv(variables[i]);
+		if (!value && conf_name && !strcmp(conf_name, variables[i]))
+			value = (char *)conf_value;
+		(*params)[i].name = variables[i];
+		(*params)[i].value = value;
+	}
+	*count = (int)COUNT;
+	return 0;
+}
+
+void fi_freeparams(struct fi_param *params)
+{
+	free(params);
+}
+
 int rig_setup(void **state)
 {
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+	rig_conf(NULL, NULL);
+	for (i = 0; i < COUNT; i++)
 		unsetenv(variables[i]);
 	strcpy(root, "/tmp/test_util_doctor.XXXXXX");
 	return mkdtemp(root) && !chmod(root, 0755) ? 0 : -1;

@@ -11,6 +11,8 @@ extern struct doctor doctor;
 int rig_setup(void **state);
 int rig_teardown(void **state);
 
+/* Sets a variable in libfabric.conf, over which the environment takes precedence. */
+void rig_conf(const char *name, const char *value);
 /* Creates or replaces a file, including its directories. */
 void rig_file(const char *path, const char *text);
 void rig_link(const char *path, const char *target);

@@ -95,6 +95,9 @@ static void test_fork_old_kernel(void **state)
 	rig_file("/proc/sys/kernel/osrelease", OLD_KERNEL);
 	check();
 	rig_expect("note", "does not protect registered memory", "export RDMAV_FORK_SAFE=1");
+	setenv("FI_FORK_UNSAFE", "no", 1);
+	check();
+	rig_expect("note", "does not protect registered memory", "export RDMAV_FORK_SAFE=1");
 	setenv("FI_FORK_UNSAFE", "1", 1);
 	check();
 	rig_expect("warn", "FI_FORK_UNSAFE is set", "unset FI_FORK_UNSAFE");

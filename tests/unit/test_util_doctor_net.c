@@ -116,6 +116,11 @@ static void test_filters(void **state)
 	setenv("FI_VERBS_DEVICE_NAME", "rxe0", 1);
 	check();
 	rig_none("note");
+	unsetenv("FI_VERBS_IFACE");
+	rig_conf("FI_VERBS_IFACE", "ib7");
+	check();
+	rig_expect("note", "eth0 is left out by FI_VERBS_IFACE=ib7",
+		   "remove FI_VERBS_IFACE from libfabric.conf");
 	setenv("FI_VERBS_IFACE", "ib0", 1);
 	setenv("FI_VERBS_DEVICE_NAME", "mlx5", 1);
 	check();

@@ -119,6 +119,10 @@ static void test_gid_pinned(void **state)
 {
 	(void)state;
 	rig_healthy();
+	rig_conf("FI_VERBS_GID_IDX", "8");
+	check();
+	rig_expect("fail", "GID 8, selected by FI_VERBS_GID_IDX",
+		   "remove FI_VERBS_GID_IDX from libfabric.conf");
 	setenv("FI_VERBS_GID_IDX", "1", 1);
 	check();
 	rig_expect("ok", "would use GID 1", NULL);
