@@ -74,11 +74,22 @@ static bool at_most_32(const struct ask *ask, struct ofi_miss *miss)
 }
 
 /* Reports the missing bits, not all requested ones. */
+static bool has_bits(uint64_t has, const struct ask *ask, struct ofi_miss *miss)
+{
+	uint64_t lacking = *(const uint64_t *)ask->asked & ~has;
+
+	return lacking ? miss_values(miss, &has, &lacking, ask->type) : true;
+}
+
 static bool check_bits(const struct ask *ask, struct ofi_miss *miss)
 {
-	uint64_t lacking = *(const uint64_t *)ask->asked & ~*(const uint64_t *)ask->have;
+	return has_bits(*(const uint64_t *)ask->have, ask, miss);
+}
 
-	return lacking ? miss_values(miss, ask->have, &lacking, ask->type) : true;
+/* Capabilities of the endpoint that belong to the other direction have no effect. */
+static bool context_caps(const struct ask *ask, struct ofi_miss *miss)
+{
+	return has_bits(*(const uint64_t *)ask->have | ask->offer->caps, ask, miss);
 }
 
 /* Mode bits work in the opposite direction: the hints list what the application can do. */
@@ -363,7 +374,7 @@ static const struct row rows[] = {
 	EP_ROW(tx_ctx_cnt, tx_contexts, INFO),
 	EP_ROW(rx_ctx_cnt, rx_contexts, INFO),
 	EP_ROW(auth_key_size, auth_key_size, INFO),
-	TX_ROW(caps, check_bits, CAPS),
+	TX_ROW(caps, context_caps, CAPS),
 	TX_ROW(mode, context_mode, MODE),
 	TX_ROW(op_flags, check_bits, OP_FLAGS),
 	TX_ROW(msg_order, check_bits, MSG_ORDER),
@@ -373,7 +384,7 @@ static const struct row rows[] = {
 	TX_ROW(iov_limit, at_most, INFO),
 	TX_ROW(rma_iov_limit, at_most, INFO),
 	TX_ROW(tclass, check_tclass, INFO),
-	RX_ROW(caps, check_bits, CAPS),
+	RX_ROW(caps, context_caps, CAPS),
 	RX_ROW(mode, context_mode, MODE),
 	RX_ROW(op_flags, check_bits, OP_FLAGS),
 	RX_ROW(msg_order, check_bits, MSG_ORDER),

@@ -36,14 +36,16 @@ static const struct fi_ops_ep stx_ops = {
 static int stx_check_attr(const struct ofi_domain *domain, const struct fi_tx_attr *limit,
 			  const struct fi_tx_attr *attr)
 {
-	if (!(attr->caps & ~limit->caps) && attr->size <= limit->size &&
+	const uint64_t caps = limit->caps | domain->info->caps;
+
+	if (!(attr->caps & ~caps) && attr->size <= limit->size &&
 	    attr->iov_limit <= limit->iov_limit && attr->rma_iov_limit <= limit->rma_iov_limit)
 		return 0;
 	return ofi_refuse(
 		domain->prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 		"fi_stx_context: caps 0x%llx, size %zu, iov_limit %zu, rma_iov_limit %zu; %s allows 0x%llx, %zu, %zu and %zu\n",
 		(unsigned long long)attr->caps, attr->size, attr->iov_limit, attr->rma_iov_limit,
-		domain->info->domain_attr->name, (unsigned long long)limit->caps, limit->size,
+		domain->info->domain_attr->name, (unsigned long long)caps, limit->size,
 		limit->iov_limit, limit->rma_iov_limit);
 }
 

@@ -83,6 +83,12 @@ static void expect_match(uint32_t version)
 		fail_msg("%s: asked %s, has %s", miss.attr, miss.asked, miss.has);
 }
 
+static const char *first_miss(void)
+{
+	assert_int_equal(ofi_attr_misses(V1_17, have, hints, &miss), 1);
+	return miss.attr;
+}
+
 static void test_nothing_asked(void **state)
 {
 	(void)state;
@@ -171,6 +177,36 @@ static void test_caps_and_mode(void **state)
 	assert_string_equal(miss.attr, "tx_attr->mode");
 }
 
+/* Programs request the capabilities of the endpoint of both contexts. */
+static void test_caps_of_contexts(void **state)
+{
+	(void)state;
+	hints->caps = FI_MSG | FI_SEND | FI_RECV | FI_RMA | FI_READ | FI_REMOTE_WRITE;
+	hints->tx_attr->caps = hints->rx_attr->caps = hints->caps;
+	expect_match(V1_17);
+	ofi_attr_narrow(V1_17, have, hints);
+	assert_int_equal(have->tx_attr->caps,
+			 FI_MSG | FI_SEND | FI_RMA | FI_READ | FI_LOCAL_COMM | FI_REMOTE_COMM);
+	assert_int_equal(have->rx_attr->caps, FI_MSG | FI_RECV | FI_RMA | FI_REMOTE_WRITE |
+						      FI_LOCAL_COMM | FI_REMOTE_COMM);
+}
+
+static void test_caps_of_other_direction(void **state)
+{
+	(void)state;
+	hints->tx_attr->caps = FI_MSG | FI_RECV;
+	hints->rx_attr->caps = FI_RMA | FI_WRITE;
+	expect_match(V1_17);
+	ofi_attr_narrow(V1_17, have, hints);
+	assert_int_equal(have->tx_attr->caps, FI_MSG | FI_LOCAL_COMM | FI_REMOTE_COMM);
+	assert_int_equal(have->rx_attr->caps, FI_RMA | FI_LOCAL_COMM | FI_REMOTE_COMM);
+	hints->rx_attr->caps = FI_TAGGED | FI_WRITE;
+	assert_string_equal(first_miss(), "rx_attr->caps");
+	hints->rx_attr->caps = 0;
+	hints->tx_attr->caps = FI_TAGGED | FI_RECV;
+	assert_string_equal(first_miss(), "tx_attr->caps");
+}
+
 static void test_contexts(void **state)
 {
 	(void)state;
@@ -213,12 +249,6 @@ static void test_traffic_class(void **state)
 		assert_int_equal(ofi_attr_misses(V1_17, have, hints, &miss), 1);
 		assert_string_equal(miss.has, "FI_TC_* or fi_tc_dscp_set(0 to 63)");
 	}
-}
-
-static const char *first_miss(void)
-{
-	assert_int_equal(ofi_attr_misses(V1_17, have, hints, &miss), 1);
-	return miss.attr;
 }
 
 static void test_flags(void **state)
@@ -424,6 +454,8 @@ int main(void)
 		TEST(test_names),
 		TEST(test_ep),
 		TEST(test_tag_format),
+		TEST(test_caps_of_contexts),
+		TEST(test_caps_of_other_direction),
 		TEST(test_contexts),
 		TEST(test_flags),
 		TEST(test_caps_and_mode),

@@ -75,6 +75,7 @@ static void test_bad_open(void **state)
 	assert_int_equal(open_with(rig, (struct fi_rx_attr){ .caps = FI_TAGGED }), -FI_EINVAL);
 	assert_int_equal(open_with(rig, (struct fi_rx_attr){ .caps = FI_MSG | FI_RECV }), 0);
 	assert_int_equal(open_with(rig, (struct fi_rx_attr){ .caps = FI_MSG | FI_TRIGGER }), 0);
+	assert_int_equal(open_with(rig, (struct fi_rx_attr){ .caps = rig->info->caps }), 0);
 	assert_int_equal(open_with(rig, (struct fi_rx_attr){ .size = 2049 }), -FI_EINVAL);
 	assert_int_equal(open_with(rig, (struct fi_rx_attr){ .size = 2048 }), 0);
 	assert_int_equal(open_with(rig, (struct fi_rx_attr){ .size = SIZE_MAX }), -FI_EINVAL);

@@ -178,18 +178,19 @@ static size_t or_default(size_t asked, size_t def, size_t max)
 static int srx_check_attr(const struct vrb_domain *domain, const struct fi_rx_attr *attr)
 {
 	const struct ibv_device_attr *device = &domain->attr;
+	const uint64_t caps = SRX_CAPS | domain->base.info->caps;
 
 	if (!device->max_srq)
 		return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_ENOSYS,
 				  "fi_srx_context: %s has no shared receive queues\n",
 				  ibv_get_device_name(domain->ctx->device));
-	if (attr->caps & ~SRX_CAPS || attr->size > (size_t)device->max_srq_wr ||
+	if (attr->caps & ~caps || attr->size > (size_t)device->max_srq_wr ||
 	    attr->iov_limit > vrb_srx_max_iov(device))
 		return ofi_refuse(
 			&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 			"fi_srx_context: caps 0x%llx, size %zu, iov_limit %zu; %s allows 0x%llx, %d and %zu\n",
 			(unsigned long long)attr->caps, attr->size, attr->iov_limit,
-			ibv_get_device_name(domain->ctx->device), (unsigned long long)SRX_CAPS,
+			ibv_get_device_name(domain->ctx->device), (unsigned long long)caps,
 			device->max_srq_wr, vrb_srx_max_iov(device));
 	return 0;
 }
