@@ -266,12 +266,28 @@ static bool is_legacy(uint32_t version, int asked)
 	       asked == FI_MR_SCALABLE;
 }
 
+/* A capability without modifiers means all of its modifiers. */
+static uint64_t with_modifiers(uint64_t caps)
+{
+	if (caps & (FI_MSG | FI_TAGGED) && !(caps & MSG_MODIFIERS))
+		caps |= MSG_MODIFIERS;
+	if (caps & (FI_RMA | FI_ATOMIC) && !(caps & RMA_MODIFIERS))
+		caps |= RMA_MODIFIERS;
+	return caps;
+}
+
+static bool is_target(uint64_t caps)
+{
+	return caps & (FI_RMA | FI_ATOMIC) &&
+	       with_modifiers(caps) & (FI_REMOTE_READ | FI_REMOTE_WRITE);
+}
+
 /* An endpoint that is not a target of RMA does not need any particular registration mode. */
 static int mr_required(const struct fi_info *have, uint64_t caps)
 {
 	int mode = have->domain_attr->mr_mode;
 
-	return !caps || caps & (FI_RMA | FI_ATOMIC) ? mode : mode & ~MR_TARGET_BITS;
+	return !caps || is_target(caps) ? mode : mode & ~MR_TARGET_BITS;
 }
 
 static bool mr_mode_legacy(const struct ask *ask, int required, int asked, struct ofi_miss *miss)
@@ -453,16 +469,6 @@ unsigned ofi_attr_misses(uint32_t version, const struct fi_info *have, const str
 	return misses;
 }
 
-/* A capability without modifiers means all of its modifiers. */
-static uint64_t with_modifiers(uint64_t caps)
-{
-	if (caps & (FI_MSG | FI_TAGGED) && !(caps & MSG_MODIFIERS))
-		caps |= MSG_MODIFIERS;
-	if (caps & (FI_RMA | FI_ATOMIC) && !(caps & RMA_MODIFIERS))
-		caps |= RMA_MODIFIERS;
-	return caps;
-}
-
 static uint64_t narrow_caps(uint64_t have, uint64_t asked)
 {
 	if (!asked)
@@ -492,10 +498,15 @@ static void narrow_rx(struct fi_rx_attr *rx, uint64_t caps, const struct fi_rx_a
 static void narrow_mr_mode(uint32_t version, struct fi_info *info, const struct fi_info *hints)
 {
 	struct fi_domain_attr *domain = info->domain_attr;
-	int asked = hints && hints->domain_attr ? hints->domain_attr->mr_mode : 0;
+	uint64_t caps = hints ? hints->caps : 0;
+	bool asks = hints && hints->domain_attr;
+	int asked = asks ? hints->domain_attr->mr_mode : 0;
+	/* The keys of an initiator are those of its targets. */
+	int kept = caps & (FI_RMA | FI_ATOMIC) ? domain->mr_mode : 0;
 
 	/* A program that offers FI_MR_ALLOCATED gets it: devices register memory that exists. */
-	domain->mr_mode = mr_required(info, hints ? hints->caps : 0) | (asked & FI_MR_ALLOCATED);
+	domain->mr_mode =
+		mr_required(info, caps) | (asks ? asked & (kept | FI_MR_ALLOCATED) : kept);
 	if (!is_legacy(version, asked))
 		return;
 	if (domain->mr_mode & FI_MR_LOCAL)

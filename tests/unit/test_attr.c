@@ -340,6 +340,28 @@ static void test_mr_mode(void **state)
 	assert_string_equal(first_miss(), "domain_attr->mr_mode");
 }
 
+static void test_mr_mode_of_initiators(void **state)
+{
+	const int all = hints->domain_attr->mr_mode;
+
+	(void)state;
+	hints->caps = FI_MSG | FI_RMA | FI_READ | FI_WRITE;
+	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_ALLOCATED;
+	expect_match(V1_17);
+	hints->caps |= FI_REMOTE_WRITE;
+	assert_string_equal(first_miss(), "domain_attr->mr_mode");
+	hints->caps = FI_MSG | FI_RMA;
+	assert_string_equal(first_miss(), "domain_attr->mr_mode");
+
+	hints->caps = FI_RMA | FI_READ;
+	hints->domain_attr->mr_mode = all | FI_MR_ENDPOINT;
+	ofi_attr_narrow(V1_17, have, hints);
+	assert_int_equal(have->domain_attr->mr_mode, all);
+	hints->domain_attr->mr_mode = FI_MR_LOCAL;
+	ofi_attr_narrow(V1_17, have, hints);
+	assert_int_equal(have->domain_attr->mr_mode, FI_MR_LOCAL);
+}
+
 static void test_mr_mode_legacy(void **state)
 {
 	(void)state;
@@ -463,6 +485,7 @@ int main(void)
 		TEST(test_models),
 		TEST(test_addr_format),
 		TEST(test_mr_mode),
+		TEST(test_mr_mode_of_initiators),
 		TEST(test_mr_mode_legacy),
 		TEST(test_no_domain_attr),
 		TEST(test_counts),
