@@ -10,6 +10,15 @@
 #include "cq.h"
 #include "eq.h"
 
+/*
+ * The flags of receives; of these, those that may be defaults. Only FI_COMPLETION has an effect:
+ * receives complete when the message is in its buffer, and the others are those of sends.
+ */
+#define OFI_RX_FLAGS                                                            \
+	(OFI_RX_OP_FLAGS | FI_MORE | FI_FENCE | FI_INJECT | FI_REMOTE_CQ_DATA | \
+	 FI_INJECT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
+#define OFI_RX_OP_FLAGS (FI_COMPLETION | FI_TRANSMIT_COMPLETE)
+
 struct ofi_cntr;
 
 /* Reads an option, which is a size_t. Returns 0 or -FI_ENOPROTOOPT. */

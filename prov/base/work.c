@@ -221,6 +221,9 @@ static int copy_injected(struct ofi_work *work)
 	if (!(call->flags & FI_INJECT))
 		return 0;
 	switch (call->type) {
+	case FI_OP_RECV:
+	case FI_OP_TRECV:
+		return 0;
 	case FI_OP_SEND:
 	case FI_OP_TSEND:
 		return copy_iov(work, &call->msg.iov_count, call->msg.desc);

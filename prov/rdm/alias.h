@@ -15,7 +15,7 @@
 #define OFI_RDM_TX_OP_FLAGS                                                     \
 	(FI_COMPLETION | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 	 FI_DELIVERY_COMPLETE | FI_INJECT | FI_MATCH_COMPLETE)
-#define OFI_RDM_RX_OP_FLAGS (FI_COMPLETION | FI_MULTI_RECV | FI_TRANSMIT_COMPLETE)
+#define OFI_RDM_RX_OP_FLAGS (OFI_RX_OP_FLAGS | FI_MULTI_RECV)
 
 /* Returns the default flags of an alias or a context, and the flags that may be defaults. */
 struct ofi_ep_op_flags ofi_rdm_op_flags(struct ofi_rdm_fid *fid);

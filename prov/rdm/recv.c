@@ -4,6 +4,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 #include "prov/base/desc.h"
+#include "alias.h"
 #include "objects.h"
 #include "cq.h"
 #include "lock.h"
@@ -14,9 +15,6 @@
 #include "no_calls.h"
 #include "srx.h"
 #include "work.h"
-
-/* Receives complete later than FI_TRANSMIT_COMPLETE asks for, so it has no effect. */
-#define RX_FLAGS (FI_COMPLETION | FI_MORE | FI_TRANSMIT_COMPLETE)
 
 void ofi_rdm_set_sources(struct ofi_rdm_ep *ep, uint64_t caps)
 {
@@ -114,7 +112,7 @@ ssize_t ofi_rdm_recv_work(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg
 			  bool tagged, uint64_t mark, bool only_check)
 {
 	bool takes_many = !mark && (!tagged || ep->info->rx_attr->caps & FI_TAGGED_MULTI_RECV);
-	uint64_t allowed = RX_FLAGS | (takes_many ? FI_MULTI_RECV : 0);
+	uint64_t allowed = OFI_RX_FLAGS | (takes_many ? FI_MULTI_RECV : 0);
 	ssize_t ret = recv_check(ep, msg, flags, allowed);
 
 	if (ofi_unlikely(ret == -FI_EBADFLAGS && !only_check))
@@ -233,7 +231,8 @@ ssize_t ofi_rdm_recv_probe(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *ms
 	size_t total;
 	ssize_t ret;
 
-	if ((flags & ~(RX_FLAGS | OFI_RDM_PROBE_FLAGS)) || !is_probe(flags & OFI_RDM_PROBE_FLAGS))
+	if ((flags & ~(OFI_RX_FLAGS | OFI_RDM_PROBE_FLAGS)) ||
+	    !is_probe(flags & OFI_RDM_PROBE_FLAGS))
 		return -FI_EBADFLAGS;
 	/* A NULL buffer that would have to take bytes of a claimed message is an error. */
 	if (!(flags & (FI_PEEK | FI_DISCARD)) &&
@@ -297,7 +296,7 @@ void ofi_rdm_set_recv_modes(struct ofi_rdm_ep *ep)
 	uint64_t flags;
 
 	ep->source_err = ep->info->caps & FI_SOURCE_ERR;
-	ep->rx_op_flags &= (RX_FLAGS | FI_MULTI_RECV) & ~FI_MORE;
+	ep->rx_op_flags &= OFI_RDM_RX_OP_FLAGS;
 	flags = FI_RECV;
 	if (ep->rx_selective && !(ep->rx_op_flags & FI_COMPLETION))
 		flags |= OFI_RDM_RECV_BITS;

@@ -51,8 +51,6 @@ static void test(struct pair *pair)
 		RETURNS(fi_readmsg(end->ep, &rma, bad[i]), -FI_EBADFLAGS);
 		RETURNS(fi_atomicmsg(end->ep, &atomic, bad[i]), -FI_EBADFLAGS);
 	}
-	RETURNS(fi_recvmsg(end->ep, &msg, FI_INJECT), -FI_EBADFLAGS);
-	RETURNS(fi_recvmsg(end->ep, &msg, FI_REMOTE_CQ_DATA), -FI_EBADFLAGS);
 	RETURNS(fi_readmsg(end->ep, &rma, FI_REMOTE_CQ_DATA), -FI_EBADFLAGS);
 	EQUAL(fi_tx_size_left(end->ep), tx);
 	EQUAL(fi_rx_size_left(end->ep), rx);

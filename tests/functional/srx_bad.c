@@ -73,7 +73,7 @@ static void test_posts(struct end *end)
 	RETURNS(fi_recvmsg(end->srx, &msg, 0), -FI_EINVAL);
 	RETURNS(fi_recvmsg(end->srx, NULL, 0), -FI_EINVAL);
 	msg.iov_count = 1;
-	RETURNS(fi_recvmsg(end->srx, &msg, FI_INJECT), -FI_EBADFLAGS);
+	RETURNS(fi_recvmsg(end->srx, &msg, FI_PEEK), -FI_EBADFLAGS);
 	OK(fi_recvmsg(end->srx, &msg, FI_MORE | FI_COMPLETION));
 	RETURNS(fi_recv(end->srx, end->buf, SIZE_MAX, end->desc, 0, NULL), -FI_EMSGSIZE);
 	RETURNS(fi_send(end->srx, end->buf, 8, end->desc, 0, NULL), -FI_ENOSYS);

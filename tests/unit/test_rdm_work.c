@@ -240,6 +240,18 @@ static void a_descriptor_is_no_list(void **state)
 	assert_null(work_made.desc[0]);
 }
 
+/* FI_INJECT has no effect on a receive. */
+static void injected_receives_keep_their_buffers(void **state)
+{
+	struct fi_msg_tagged msg = message(0);
+
+	(void)state;
+	assert_int_equal(trigger_msg(FI_OP_TRECV, &msg, FI_TRIGGER | FI_INJECT), 0);
+	work_count(1);
+	assert_int_equal(work_made.msg.iov_count, 2);
+	assert_ptr_equal(work_made.iov[0].iov_base, iov[0].iov_base);
+}
+
 /* The bytes of the call, which may change before it is made. */
 static void injected_bytes_are_copied(void **state)
 {
@@ -510,6 +522,7 @@ int main(void)
 		TEST(operands_are_kept),
 		TEST(descriptors_may_be_any_pointer),
 		TEST(a_descriptor_is_no_list),
+		TEST(injected_receives_keep_their_buffers),
 		TEST(injected_bytes_are_copied),
 		TEST(injected_operands_are_copied),
 		TEST(a_fetch_has_no_operands),

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "prov/base/ep.h"
 #include "prov/verbs/dgram/dgram.h"
 #include "verbs_rig.h"
 
@@ -204,8 +205,8 @@ static void test_recv(void **state)
 	uint64_t first;
 
 	open_dgram(rig, 0);
-	assert_int_equal(fi_recvmsg(rig->ep, &none, FI_INJECT), -FI_EBADFLAGS);
-	assert_int_equal(fi_recvmsg(rig->ep, &none, FI_TRANSMIT_COMPLETE), -FI_EINVAL);
+	assert_int_equal(fi_recvmsg(rig->ep, &none, FI_PEEK), -FI_EBADFLAGS);
+	assert_int_equal(fi_recvmsg(rig->ep, &none, OFI_RX_FLAGS), -FI_EINVAL);
 	assert_int_equal(fi_recv(rig->ep, buf, 100, NULL, FI_ADDR_UNSPEC, buf), 0);
 	assert_int_equal(received(rig)->wr.num_sge, 2);
 	assert_int_equal(received(rig)->sge[0].length, GRH);

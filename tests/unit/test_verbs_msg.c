@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <string.h>
+#include "prov/base/ep.h"
 #include "verbs_rig.h"
 
 #define INJECT	 64
@@ -251,14 +252,13 @@ static void test_recv(void **state)
 	assert_int_equal(fi_recvv(rig->ep, iov, desc, 2, 0, buf), 0);
 	assert_int_equal(received(rig)->wr.num_sge, 2);
 	check_sge(&received(rig)->sge[1], buf + 200, 30);
-	assert_int_equal(fi_recvmsg(rig->ep, &msg, FI_COMPLETION | FI_MORE | FI_TRANSMIT_COMPLETE),
-			 0);
+	assert_int_equal(fi_recvmsg(rig->ep, &msg, OFI_RX_FLAGS), 0);
 	assert_int_equal(fake_qp(rig_qp(rig))->recvs.count, 3);
 
 	assert_int_equal(fi_recv(rig->ep, buf, 1ULL << 32, DESC, 0, buf), -FI_EMSGSIZE);
 	assert_int_equal(fi_recvmsg(rig->ep, NULL, 0), -FI_EINVAL);
 	assert_int_equal(fi_recvmsg(rig->ep, &msg, FI_MULTI_RECV), -FI_EBADFLAGS);
-	assert_int_equal(fi_recvmsg(rig->ep, &msg, FI_INJECT), -FI_EBADFLAGS);
+	assert_int_equal(fi_recvmsg(rig->ep, &msg, FI_PEEK), -FI_EBADFLAGS);
 	assert_int_equal(fi_recvv(rig->ep, iov, NULL, 5, 0, buf), -FI_EINVAL);
 	assert_int_equal(fi_recvv(rig->ep, NULL, NULL, 1, 0, buf), -FI_EINVAL);
 	iov[0].iov_len = SIZE_MAX;

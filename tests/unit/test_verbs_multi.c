@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include "prov/base/cntr.h"
+#include "prov/base/ep.h"
 #include "prov/verbs/msg/multi.h"
 #include "verbs_rig.h"
 
@@ -116,8 +117,8 @@ static void test_bad(void **state)
 	assert_int_equal(fi_recvmsg(rig->ep, NULL, FI_MULTI_RECV), -FI_EINVAL);
 	assert_int_equal(post(rig, PART - 1, FI_MULTI_RECV), -FI_EINVAL);
 	assert_int_equal(post(rig, 1ULL << 32, FI_MULTI_RECV), -FI_EMSGSIZE);
-	assert_int_equal(post(rig, 1ULL << 32, FI_MULTI_RECV | FI_TRANSMIT_COMPLETE), -FI_EMSGSIZE);
-	assert_int_equal(post(rig, LEN, FI_MULTI_RECV | FI_INJECT), -FI_EBADFLAGS);
+	assert_int_equal(post(rig, 1ULL << 32, FI_MULTI_RECV | OFI_RX_FLAGS), -FI_EMSGSIZE);
+	assert_int_equal(post(rig, LEN, FI_MULTI_RECV | FI_PEEK), -FI_EBADFLAGS);
 	assert_int_equal(fi_setopt(fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &value, len),
 			 -FI_EINVAL);
 	value = SIZE_MAX;

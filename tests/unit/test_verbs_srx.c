@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <rdma/fi_ext.h>
 #include <rdma/fi_rma.h>
+#include "prov/base/ep.h"
 #include "prov/base/eq.h"
 #include "prov/verbs/provider/prov.h"
 #include "srx_rig.h"
@@ -151,9 +152,9 @@ static void test_bad_posts(void **state)
 	iov[0] = (struct iovec){ srx_buf, 4 };
 	msg.iov_count = 2;
 	assert_int_equal(fi_recvmsg(rig_srx, &msg, 0), -FI_EMSGSIZE);
-	assert_int_equal(fi_recvmsg(rig_srx, &msg, FI_TRANSMIT_COMPLETE), -FI_EMSGSIZE);
+	assert_int_equal(fi_recvmsg(rig_srx, &msg, OFI_RX_FLAGS), -FI_EMSGSIZE);
 	msg.iov_count = 1;
-	assert_int_equal(fi_recvmsg(rig_srx, &msg, FI_INJECT), -FI_EBADFLAGS);
+	assert_int_equal(fi_recvmsg(rig_srx, &msg, FI_PEEK), -FI_EBADFLAGS);
 	assert_int_equal(fi_recvv(rig_srx, NULL, NULL, 1, 0, NULL), -FI_EINVAL);
 	assert_int_equal(fi_send(rig_srx, srx_buf, 4, NULL, 0, NULL), -FI_ENOSYS);
 	assert_int_equal(fi_read(rig_srx, srx_buf, 4, NULL, 0, 0, 0, NULL), -FI_ENOSYS);
@@ -339,6 +340,8 @@ static void test_op_flags(void **state)
 	flags = FI_RECV | FI_COMPLETION | FI_TRANSMIT_COMPLETE;
 	assert_int_equal(ops_flags(FI_SETOPSFLAG, &flags), 0);
 	flags = FI_RECV | FI_MORE;
+	assert_int_equal(ops_flags(FI_SETOPSFLAG, &flags), -FI_EBADFLAGS);
+	flags = FI_RECV | FI_INJECT;
 	assert_int_equal(ops_flags(FI_SETOPSFLAG, &flags), -FI_EBADFLAGS);
 	flags = FI_TRANSMIT;
 	assert_int_equal(ops_flags(FI_SETOPSFLAG, &flags), -FI_EINVAL);

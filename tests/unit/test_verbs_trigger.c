@@ -61,7 +61,7 @@ static void test_messages(void **state)
 	assert_int_equal(fi_sendmsg(rig->ep, &msg, FI_TRIGGER | FI_COMPLETION), 0);
 	msg.context = &first;
 	msg.iov_count = 1;
-	assert_int_equal(fi_recvmsg(rig->ep, &msg, FI_TRIGGER), 0);
+	assert_int_equal(fi_recvmsg(rig->ep, &msg, FI_TRIGGER | FI_INJECT), 0);
 	memset(iov, 0, sizeof(iov)); /* the arrays are the caller's again */
 	sent(rig, 0);
 	fi_cntr_add(when, 1);
@@ -321,7 +321,7 @@ static void test_bad(void **state)
 	assert_int_equal(fi_sendmsg(rig->ep, &msg, FI_MULTICAST), -FI_EBADFLAGS);
 	context = at(1);
 	assert_int_equal(fi_sendmsg(rig->ep, &msg, FI_TRIGGER | FI_PEEK), -FI_EBADFLAGS);
-	assert_int_equal(fi_recvmsg(rig->ep, &msg, FI_TRIGGER | FI_INJECT), -FI_EBADFLAGS);
+	assert_int_equal(fi_recvmsg(rig->ep, &msg, FI_TRIGGER | FI_PEEK), -FI_EBADFLAGS);
 	work = work_send(rig, &op, 1);
 	work.triggering_cntr = NULL;
 	assert_int_equal(queue(rig, &work), -FI_EINVAL);

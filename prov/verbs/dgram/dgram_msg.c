@@ -474,7 +474,7 @@ static ssize_t dgram_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint6
 
 	if (ofi_unlikely(!msg))
 		return -FI_EINVAL;
-	if (ofi_unlikely(flags & ~VRB_RX_FLAGS))
+	if (ofi_unlikely(flags & ~OFI_RX_FLAGS))
 		return -FI_EBADFLAGS;
 	ret = vrb_sge_fill(sge + 1, msg->msg_iov, msg->desc, msg->iov_count,
 			   ep->ep.info->rx_attr->iov_limit, true, &len);

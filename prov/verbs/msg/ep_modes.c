@@ -27,7 +27,7 @@ static uint64_t tx_op_flags(const struct vrb_ep *ep)
 
 static uint64_t rx_op_flags(const struct vrb_ep *ep)
 {
-	return (VRB_RX_FLAGS & ~FI_MORE) | (ep->info->caps & FI_MULTI_RECV) |
+	return OFI_RX_OP_FLAGS | (ep->info->caps & FI_MULTI_RECV) |
 	       (is_alias(ep) ? ep->info->caps & FI_TRIGGER : 0);
 }
 

@@ -350,7 +350,7 @@ static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 
 	if (ofi_unlikely(!msg))
 		return -FI_EINVAL;
-	if (ofi_unlikely(flags & ~VRB_RX_FLAGS))
+	if (ofi_unlikely(flags & ~OFI_RX_FLAGS))
 		return vrb_trigger_msg(ep, FI_OP_RECV, msg, flags);
 	ret = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count,
 			   ep->info->rx_attr->iov_limit, true, &len);

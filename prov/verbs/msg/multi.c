@@ -93,7 +93,7 @@ ssize_t vrb_multi_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t
 
 	if (!(flags & FI_MULTI_RECV))
 		return vrb_msg_ops.recvmsg(fid, msg, flags);
-	if (flags & ~(VRB_RX_FLAGS | FI_MULTI_RECV))
+	if (flags & ~(OFI_RX_FLAGS | FI_MULTI_RECV))
 		return -FI_EBADFLAGS;
 	if (!msg || msg->iov_count != 1 || !msg->msg_iov)
 		return -FI_EINVAL;

@@ -80,8 +80,7 @@ static int srx_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 static int srx_control(struct fid *fid, int command, void *arg)
 {
 	struct vrb_srx *srx = (struct vrb_srx *)fid;
-	const struct ofi_ep_op_flags of = { .rx = &srx->op_flags,
-					    .rx_allowed = VRB_RX_FLAGS & ~FI_MORE };
+	const struct ofi_ep_op_flags of = { .rx = &srx->op_flags, .rx_allowed = OFI_RX_OP_FLAGS };
 
 	switch (command) {
 	case FI_ENABLE:
@@ -269,7 +268,7 @@ int vrb_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct 
 	if (!srx)
 		return -FI_ENOMEM;
 	srx->domain = domain;
-	srx->op_flags = attr->op_flags & VRB_RX_FLAGS & ~FI_MORE;
+	srx->op_flags = attr->op_flags & OFI_RX_OP_FLAGS;
 	ret = srx_create(srx, attr);
 	if (ret) {
 		srx_free(srx);

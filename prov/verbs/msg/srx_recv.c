@@ -67,7 +67,7 @@ static ssize_t srx_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 
 	if (ofi_unlikely(!msg))
 		return -FI_EINVAL;
-	if (ofi_unlikely(flags & ~VRB_RX_FLAGS))
+	if (ofi_unlikely(flags & ~OFI_RX_FLAGS))
 		return -FI_EBADFLAGS;
 	ret = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count, srx->iov_limit, true,
 			   &len);

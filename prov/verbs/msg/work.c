@@ -108,7 +108,7 @@ static ssize_t build_recv(const struct vrb_ep *ep, const struct ofi_call *call, 
 	req->flags = FI_MSG | FI_RECV | (silent ? VRB_SILENT : 0);
 	if (ret)
 		return ret;
-	if (call->flags & ~VRB_RX_FLAGS)
+	if (call->flags & ~OFI_RX_FLAGS)
 		return -FI_EBADFLAGS;
 	return req->len > UINT32_MAX ? -FI_EMSGSIZE : 0;
 }

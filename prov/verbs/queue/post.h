@@ -10,6 +10,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "prov/base/desc.h"
+#include "prov/base/ep.h"
 #include "prov/verbs/discovery/inline.h"
 #include "prov/verbs/msg/ep.h"
 #include "prov/verbs/provider/stats.h"
@@ -18,8 +19,6 @@
 #define VRB_TX_FLAGS                                                                               \
 	(FI_INJECT | FI_COMPLETION | FI_REMOTE_CQ_DATA | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | \
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
-/* Receives complete later than FI_TRANSMIT_COMPLETE asks for, so it has no effect. */
-#define VRB_RX_FLAGS (FI_COMPLETION | FI_MORE | FI_TRANSMIT_COMPLETE)
 
 /*
  * `lock` tells whether the domain's threading model requires the queue's lock. It is a constant in
