@@ -228,6 +228,28 @@ static void test_refused(void **state)
 	assert_null(mr);
 }
 
+/* Devices refuse to register nothing, which the windows of some MPI processes are. */
+static void test_empty(void **state)
+{
+	struct rig *rig = *state;
+	struct vrb_domain *domain;
+	struct fid_mr *mr, *other;
+
+	rig->info->domain_attr->mr_mode = FI_MR_PROV_KEY;
+	rig_open_domain(rig);
+	domain = (struct vrb_domain *)rig->domain;
+	domain->rdm = true;
+	fake.calls = 0;
+	assert_int_equal(fi_mr_reg(rig->domain, buf, 0, FI_REMOTE_WRITE, 0, 7, 0, &mr, NULL), 0);
+	assert_int_equal(fi_mr_reg(rig->domain, NULL, 0, FI_REMOTE_READ, 0, 7, 0, &other, NULL), 0);
+	assert_null(fi_mr_desc(mr));
+	assert_int_equal(fi_mr_key(mr), 0);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	assert_int_equal(fi_close(&other->fid), 0);
+	assert_int_equal(fake.calls, 0);
+	domain->rdm = false;
+}
+
 /* The kind of memory is a field of API 1.10: older callers' structures end before it. */
 static void test_regattr(void **state)
 {
@@ -553,27 +575,17 @@ static void test_buffers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_access),
-		RIG_TEST(test_access_local),
-		RIG_TEST(test_access),
-		RIG_TEST(test_access_no_atomics),
-		RIG_TEST(test_access_iwarp),
-		RIG_TEST(test_odp),
-		RIG_TEST(test_odp_receives),
-		RIG_TEST(test_keys),
-		RIG_TEST(test_refused),
-		RIG_TEST(test_regattr),
-		RIG_TEST(test_device_refuses),
-		RIG_TEST(test_close_fails),
-		RIG_TEST(test_close_of_lost_device),
-		RIG_TEST(test_bind),
-		RIG_TEST(test_bind_refused),
-		RIG_TEST(test_close_waits),
-		RIG_TEST(test_local_only),
-		RIG_TEST(test_raw_keys),
-		RIG_TEST(test_refresh),
-		RIG_TEST(test_buffers),
-		RIG_TEST(test_close_again),
+		RIG_TEST(test_access),	     RIG_TEST(test_access_local),
+		RIG_TEST(test_access),	     RIG_TEST(test_access_no_atomics),
+		RIG_TEST(test_access_iwarp), RIG_TEST(test_odp),
+		RIG_TEST(test_odp_receives), RIG_TEST(test_keys),
+		RIG_TEST(test_refused),	     RIG_TEST(test_empty),
+		RIG_TEST(test_regattr),	     RIG_TEST(test_device_refuses),
+		RIG_TEST(test_close_fails),  RIG_TEST(test_close_of_lost_device),
+		RIG_TEST(test_bind),	     RIG_TEST(test_bind_refused),
+		RIG_TEST(test_close_waits),  RIG_TEST(test_local_only),
+		RIG_TEST(test_raw_keys),     RIG_TEST(test_refresh),
+		RIG_TEST(test_buffers),	     RIG_TEST(test_close_again),
 	};
 
 	return cmocka_run_group_tests_name("verbs_mr", tests, NULL, NULL);

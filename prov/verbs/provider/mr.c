@@ -122,12 +122,12 @@ const struct ofi_domain_ops vrb_domain_mr_ops = {
 /*
  * Returns true if the region can be found by its key. If the device chooses the keys, a region
  * without remote access has no unique key: soft-RoCE gives all of them 0, and no peer can name
- * them.
+ * them. An empty one has none, either.
  */
 static bool is_listed(const struct vrb_mr *mr)
 {
-	return mr->domain->rdm &&
-	       (!vrb_mr_prov_key(mr->domain) || (mr->access & (FI_REMOTE_READ | FI_REMOTE_WRITE)));
+	return mr->domain->rdm && (!vrb_mr_prov_key(mr->domain) ||
+				   (mr->count && mr->access & (FI_REMOTE_READ | FI_REMOTE_WRITE)));
 }
 
 /*
@@ -463,8 +463,8 @@ static struct ibv_mr *reg_system(struct vrb_domain *domain, const struct iovec *
 }
 
 /*
- * Registers the buffers; `memory` describes device memory or a dma-buf, or is NULL. Returns 0 or an
- * errno; the buffers before the one that failed remain registered.
+ * Registers the buffers, but not an empty one; `memory` describes device memory or a dma-buf, or is
+ * NULL. Returns 0 or an errno; the buffers before the one that failed remain registered.
  */
 static int reg_buffers(struct vrb_mr *mr, const struct iovec *iov, size_t count,
 		       const struct vrb_mr_memory *memory)
@@ -473,6 +473,8 @@ static int reg_buffers(struct vrb_mr *mr, const struct iovec *iov, size_t count,
 	uint64_t offset = 0;
 	struct ibv_mr *ibv;
 
+	if (!memory && !iov->iov_len)
+		return 0;
 	for (; mr->count < count; mr->count++) {
 		ibv = memory ? vrb_mr_hmem_reg(mr->domain, memory, flags)
 			     : reg_system(mr->domain, iov, flags);
@@ -498,7 +500,8 @@ static int reg_buffers(struct vrb_mr *mr, const struct iovec *iov, size_t count,
 static void set_fid(struct vrb_mr *mr, const struct vrb_mr_memory *memory, uint64_t key,
 		    void *context)
 {
-	const struct ibv_mr *ibv = mr->buffers[0].ibv;
+	static const struct ibv_mr none;
+	const struct ibv_mr *ibv = mr->count ? mr->buffers[0].ibv : &none;
 	enum fi_hmem_iface iface = memory && memory->hmem ? memory->hmem->iface : FI_HMEM_SYSTEM;
 
 	mr->fid = (struct fid_mr){
