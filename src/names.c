@@ -103,15 +103,15 @@ static const struct name order[] = {
 	NAME(FI_ORDER_ATOMIC_RAW), NAME(FI_ORDER_ATOMIC_WAR), NAME(FI_ORDER_ATOMIC_WAW),
 };
 
-/* FI_ORDER_STRICT stands for all bits; the others are individual bits. */
+/* FI_ORDER_NONE stands for no bit, FI_ORDER_STRICT for all; the others are individual bits. */
 static const struct name comp_order[] = {
-	NAME(FI_ORDER_STRICT),	   NAME(FI_ORDER_RAR),	      NAME(FI_ORDER_RAW),
-	NAME(FI_ORDER_RAS),	   NAME(FI_ORDER_WAR),	      NAME(FI_ORDER_WAW),
-	NAME(FI_ORDER_WAS),	   NAME(FI_ORDER_SAR),	      NAME(FI_ORDER_SAW),
-	NAME(FI_ORDER_SAS),	   NAME(FI_ORDER_DATA),	      NAME(FI_ORDER_RMA_RAR),
-	NAME(FI_ORDER_RMA_RAW),	   NAME(FI_ORDER_RMA_WAR),    NAME(FI_ORDER_RMA_WAW),
-	NAME(FI_ORDER_ATOMIC_RAR), NAME(FI_ORDER_ATOMIC_RAW), NAME(FI_ORDER_ATOMIC_WAR),
-	NAME(FI_ORDER_ATOMIC_WAW),
+	NAME(FI_ORDER_NONE),	   NAME(FI_ORDER_STRICT),     NAME(FI_ORDER_RAR),
+	NAME(FI_ORDER_RAW),	   NAME(FI_ORDER_RAS),	      NAME(FI_ORDER_WAR),
+	NAME(FI_ORDER_WAW),	   NAME(FI_ORDER_WAS),	      NAME(FI_ORDER_SAR),
+	NAME(FI_ORDER_SAW),	   NAME(FI_ORDER_SAS),	      NAME(FI_ORDER_DATA),
+	NAME(FI_ORDER_RMA_RAR),	   NAME(FI_ORDER_RMA_RAW),    NAME(FI_ORDER_RMA_WAR),
+	NAME(FI_ORDER_RMA_WAW),	   NAME(FI_ORDER_ATOMIC_RAR), NAME(FI_ORDER_ATOMIC_RAW),
+	NAME(FI_ORDER_ATOMIC_WAR), NAME(FI_ORDER_ATOMIC_WAW),
 };
 
 static const struct name mr_mode[] = {
@@ -356,7 +356,7 @@ void ofi_names_flags(struct ofi_text *text, enum ofi_names_id id, uint64_t flags
 	size_t i;
 
 	for (i = 0; i < tables[id].count; i++) {
-		if ((left & names[i].value) != names[i].value)
+		if ((left & names[i].value) != names[i].value || (flags && !names[i].value))
 			continue;
 		ofi_text_printf(text, "%s%s", sep, names[i].name);
 		sep = ", ";

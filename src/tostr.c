@@ -130,6 +130,12 @@ static void print_value(struct ofi_text *text, const struct ofi_field *field, co
 	if (field->len_offset)
 		memcpy(&len, (const char *)data + field->len_offset, sizeof(len));
 	switch (field->kind) {
+	case OFI_KIND_CONTEXTS:
+		if (v.u64 == FI_SHARED_CONTEXT)
+			ofi_text_printf(text, "FI_SHARED_CONTEXT");
+		else
+			print_number(text, OFI_KIND_U64, &v);
+		break;
 	case OFI_KIND_PTR:
 	case OFI_KIND_PTR_SET:
 		ofi_text_printf(text, "%p", v.ptr);

@@ -263,7 +263,7 @@ static void test_details(void **state)
 {
 	struct fi_tx_attr tx = { .comp_order = FI_ORDER_STRICT };
 	struct fi_rx_attr rx = { .comp_order = FI_ORDER_STRICT | FI_ORDER_DATA };
-	struct fi_ep_attr ep = { .mem_tag_format = 0x5 };
+	struct fi_ep_attr ep = { .mem_tag_format = 0x5, .tx_ctx_cnt = FI_SHARED_CONTEXT };
 	uint8_t key[] = { 1, 2 };
 
 	(void)state;
@@ -271,11 +271,15 @@ static void test_details(void **state)
 		strstr(fi_tostr(&tx, FI_TYPE_TX_ATTR), "comp_order: [ FI_ORDER_STRICT ]\n"));
 	assert_non_null(strstr(fi_tostr(&rx, FI_TYPE_RX_ATTR),
 			       "comp_order: [ FI_ORDER_STRICT, FI_ORDER_DATA ]\n"));
+	rx.comp_order = FI_ORDER_NONE;
+	assert_non_null(strstr(fi_tostr(&rx, FI_TYPE_RX_ATTR), "comp_order: [ FI_ORDER_NONE ]\n"));
 	rx.comp_order = FI_ORDER_RAR | FI_ORDER_SAS;
 	assert_non_null(strstr(fi_tostr(&rx, FI_TYPE_RX_ATTR),
 			       "comp_order: [ FI_ORDER_RAR, FI_ORDER_SAS ]\n"));
 	assert_non_null(
 		strstr(fi_tostr(&ep, FI_TYPE_EP_ATTR), "mem_tag_format: 0x0000000000000005\n"));
+	assert_non_null(strstr(fi_tostr(&ep, FI_TYPE_EP_ATTR), "tx_ctx_cnt: FI_SHARED_CONTEXT\n"));
+	assert_non_null(strstr(fi_tostr(&ep, FI_TYPE_EP_ATTR), "rx_ctx_cnt: 0\n"));
 	assert_null(strstr(fi_tostr(&ep, FI_TYPE_EP_ATTR), "auth_key:"));
 	ep.auth_key = key;
 	ep.auth_key_size = sizeof(key);
