@@ -116,7 +116,8 @@ void ofi_rdm_peer_unshare(struct ofi_rdm_peer *peer)
 
 /*
  * Messages from one scalable endpoint, or from one address to all endpoints of a shared receive
- * context, have one number for matching. Returns false when out of memory.
+ * context, have one number for matching. What a peer claims can make its base another context; the
+ * base is then that one's, so that peers do not form chains. Returns false when out of memory.
  */
 static bool find_shared(struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr, uint8_t context,
 			struct ofi_rdm_peer **shared)
@@ -129,6 +130,8 @@ static bool find_shared(struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr, 
 	if (!ofi_rdm_addr_shift(&base, -context))
 		return false;
 	*shared = ofi_rdm_peer_at(ep->srx ? ep->srx : ep, &base, 0);
+	if (*shared && (*shared)->shared)
+		*shared = (*shared)->shared;
 	if (*shared)
 		(*shared)->addrs++;
 	return *shared;

@@ -32,17 +32,28 @@ fi_addr_t ofi_rdm_av_find(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr
 	return has_all ? 0 : FI_ADDR_NOTAVAIL;
 }
 
-static struct ofi_rdm_peer *at_of(struct ofi_rdm_ep *ep, unsigned int port)
+static struct ofi_rdm_addr addr_of(unsigned int port)
 {
 	struct ofi_rdm_addr addr = { .in.sin_family = AF_INET };
-	struct ofi_rdm_peer *peer;
 
 	addr.in.sin_addr.s_addr = htonl(0x0a000001);
 	addr.in.sin_port = htons((uint16_t)port);
-	peer = ofi_rdm_peer_at(ep, &addr, 0);
+	return addr;
+}
+
+static struct ofi_rdm_peer *context_at(struct ofi_rdm_ep *ep, unsigned int port, uint8_t context)
+{
+	struct ofi_rdm_addr addr = addr_of(port);
+	struct ofi_rdm_peer *peer = ofi_rdm_peer_at(ep, &addr, context);
+
 	assert_non_null(peer);
 	assert_int_equal(peer->addr.in.sin_port, htons((uint16_t)port));
 	return peer;
+}
+
+static struct ofi_rdm_peer *at_of(struct ofi_rdm_ep *ep, unsigned int port)
+{
+	return context_at(ep, port, 0);
 }
 
 static struct ofi_rdm_peer *at(unsigned int port)
@@ -284,6 +295,29 @@ static void who_is_shared_has_one_number(void **state)
 	ofi_rdm_peers_fini(&srx);
 }
 
+/* Whoever claims to be context 1 of one port after the other leaves nothing behind. */
+static void claims_form_no_chain(void **state)
+{
+	struct ofi_rdm_peer *peer, *before = context_at(&rc.rdm, 2, 1);
+	unsigned int i;
+
+	(void)state;
+	vrb_rc_peer(before)->conns = 1;
+	for (i = 3; i <= NAMES; i++) {
+		peer = context_at(&rc.rdm, i, 1);
+		vrb_rc_peer(peer)->conns = 1;
+		vrb_rc_peer(before)->conns = 0;
+		ofi_rdm_peer_leave(before);
+		assert_true(before->unused);
+		before = peer;
+	}
+	assert_in_range(rc.rdm.peer_count, 1, 4);
+	vrb_rc_peer(peer)->conns = 0;
+	ofi_rdm_peer_leave(peer);
+	assert_true(peer->unused);
+	assert_true(rc.rdm.peers[0]->unused);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -295,6 +329,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(who_is_awaited_keeps_its_number, begin, end),
 		cmocka_unit_test_setup_teardown(who_is_met_is_no_stranger, begin, end),
 		cmocka_unit_test_setup_teardown(who_is_shared_has_one_number, begin, end),
+		cmocka_unit_test_setup_teardown(claims_form_no_chain, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("rdm_peer", tests, NULL, NULL);
