@@ -63,6 +63,8 @@ static bool more_recvs(struct ofi_rdm_ep *ep, bool tagged)
 	struct ofi_rdm_recv *recvs;
 	uint32_t i;
 
+	if (ep->dead)
+		return false;
 	recvs = ofi_rdm_add_chunk(&ep->objects.recv_chunks, ep->objects.recv_chunk_count,
 				  sizeof(*recvs));
 	if (!recvs)
@@ -105,6 +107,17 @@ void ofi_rdm_recvs_mark(struct ofi_rdm_ep *ep, uint64_t bits)
 	for (i = 0; i < ep->objects.recv_chunk_count; i++)
 		for (j = 0; j < OFI_RDM_OBJECTS; j++)
 			ep->objects.recv_chunks[i][j].flags |= bits;
+}
+
+void ofi_rdm_recvs_drop(struct ofi_rdm_ep *ep)
+{
+	uint32_t i, j;
+
+	for (i = 0; i < ep->objects.recv_chunk_count; i++)
+		for (j = 0; j < OFI_RDM_OBJECTS; j++)
+			ep->objects.recv_chunks[i][j].proto.space = OFI_RDM_PROTO_SPACES;
+	SLIST_INIT(&ep->free_recvs[false]);
+	SLIST_INIT(&ep->free_recvs[true]);
 }
 
 void ofi_rdm_objects_fini(struct ofi_rdm_ep *ep)

@@ -19,6 +19,11 @@ struct ofi_rdm_recv *ofi_rdm_recv_get(struct ofi_rdm_ep *ep, bool tagged);
 void ofi_rdm_recv_put(struct ofi_rdm_ep *ep, struct ofi_rdm_recv *recv);
 /* Sets these bits in the flags of all posted receives. */
 void ofi_rdm_recvs_mark(struct ofi_rdm_ep *ep, uint64_t bits);
+/*
+ * Leaves no free receive. Those in use go to a list that nothing is taken from, so that returning
+ * them needs no check.
+ */
+void ofi_rdm_recvs_drop(struct ofi_rdm_ep *ep);
 void ofi_rdm_objects_fini(struct ofi_rdm_ep *ep);
 
 /*

@@ -183,7 +183,8 @@ struct ofi_rdm_ep {
 	SLIST_HEAD(, ofi_rdm_op) free_ops;
 	struct ofi_rdm_op **ops; /* chunks, by index */
 	uint32_t op_count;
-	struct ofi_rdm_recvs free_recvs[2]; /* one list per match space: untagged, tagged */
+	/* By match space: untagged, tagged. The last one is that of ofi_rdm_recvs_drop(). */
+	struct ofi_rdm_recvs free_recvs[OFI_RDM_PROTO_SPACES + 1];
 
 	/* Deferred work. */
 	struct {

@@ -282,13 +282,12 @@ void ofi_rdm_recvs_stop(struct ofi_rdm_ep *ep)
 	ofi_rdm_proto_cancel_all(&ep->proto);
 }
 
-/* The fast path checks nothing, so it must find no free receive. */
+/* The fast path checks nothing, so it must find no free receive from now on. */
 void ofi_rdm_recvs_lost(struct ofi_rdm_ep *ep, int err)
 {
 	ep->dead = err;
 	ofi_rdm_recvs_stop(ep);
-	SLIST_INIT(&ep->free_recvs[false]);
-	SLIST_INIT(&ep->free_recvs[true]);
+	ofi_rdm_recvs_drop(ep);
 }
 
 void ofi_rdm_set_recv_modes(struct ofi_rdm_ep *ep)

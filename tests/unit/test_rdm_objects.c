@@ -3,6 +3,7 @@
 #include "unit.h"
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
+#include "prov/rdm/msg.h"
 #include "prov/rdm/objects.h"
 #include "prov/rdm/op.h"
 
@@ -117,6 +118,22 @@ static void receives_are_counted(void **state)
 	assert_int_equal(ofi_rdm_rx_left(&ep.fid), RX);
 }
 
+/* The fast path of fi_trecv would take a free one and check nothing. */
+static void none_is_free_once_the_device_is_lost(void **state)
+{
+	struct ofi_rdm_recv *tagged = ofi_rdm_recv_get(&ep, true);
+	struct ofi_rdm_recv *untagged = ofi_rdm_recv_get(&ep, false);
+
+	(void)state;
+	ofi_rdm_recvs_lost(&ep, FI_ENODEV);
+	ofi_rdm_recv_put(&ep, tagged);
+	ofi_rdm_recv_put(&ep, untagged);
+	assert_true(SLIST_EMPTY(&ep.free_recvs[true]));
+	assert_true(SLIST_EMPTY(&ep.free_recvs[false]));
+	assert_null(ofi_rdm_recv_get(&ep, true));
+	assert_null(ofi_rdm_recv_get(&ep, false));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -125,6 +142,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_size_is_no_multiple_of_a_chunk, begin, end),
 		cmocka_unit_test_setup_teardown(rma_is_counted, begin, end),
 		cmocka_unit_test_setup_teardown(receives_are_counted, begin, end),
+		cmocka_unit_test_setup_teardown(none_is_free_once_the_device_is_lost, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
