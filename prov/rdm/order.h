@@ -64,7 +64,8 @@ static inline unsigned int ofi_rdm_order_late(const struct ofi_rdm_peer *peer,
 
 	if (kind == OFI_RDM_ORDER_SEND && STAILQ_EMPTY(&peer->ops))
 		late &= 1u << OFI_RDM_ORDER_READ;
-	if (kind != OFI_RDM_ORDER_SEND && STAILQ_EMPTY(&peer->proto.flow.data))
+	if (kind != OFI_RDM_ORDER_SEND && STAILQ_EMPTY(&peer->proto.flow.data) &&
+	    STAILQ_EMPTY(&peer->fenced))
 		late &= ~(1u << OFI_RDM_ORDER_SEND);
 	return late;
 }

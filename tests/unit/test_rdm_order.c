@@ -19,6 +19,7 @@ static void ask(uint64_t caps, uint64_t order)
 	memset(&peer, 0, sizeof(peer));
 	peer.ep = &ep;
 	STAILQ_INIT(&peer.ops);
+	STAILQ_INIT(&peer.fenced);
 	STAILQ_INIT(&peer.proto.flow.data);
 	ofi_rdm_order_init(&ep, &info);
 }
@@ -75,6 +76,18 @@ static void test_waiting(void **state)
 	assert_true(fences(OFI_RDM_ORDER_WRITE));
 }
 
+/* A send that waits behind a fence may still be queued when the fence has passed. */
+static void test_behind_a_fence(void **state)
+{
+	struct ofi_rdm_fenced send = { .is_out = true };
+
+	(void)state;
+	ask(FI_MSG | FI_RMA, FI_ORDER_WAS);
+	ofi_rdm_order_begin(&peer, &send, OFI_RDM_ORDER_SEND);
+	STAILQ_INSERT_TAIL(&peer.fenced, &send, link);
+	assert_true(fences(OFI_RDM_ORDER_WRITE));
+}
+
 /* A fence ends what was before it; runs of one kind need none. */
 static void test_runs(void **state)
 {
@@ -104,9 +117,8 @@ static void test_kept_anyway(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_order),
-		cmocka_unit_test(test_waiting),
-		cmocka_unit_test(test_runs),
+		cmocka_unit_test(test_each_order),     cmocka_unit_test(test_waiting),
+		cmocka_unit_test(test_behind_a_fence), cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_kept_anyway),
 	};
 
