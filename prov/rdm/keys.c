@@ -288,3 +288,17 @@ void ofi_rdm_keys_forget(struct ofi_rdm_peer *peer)
 	free(peer->key_answer);
 	peer->key_answer = NULL;
 }
+
+void ofi_rdm_keys_unresolve(struct ofi_rdm_peer *peer)
+{
+	struct ofi_rdm_op *op;
+	uint8_t i;
+
+	ofi_rdm_keys_forget(peer);
+	STAILQ_FOREACH (op, &peer->ops, link) {
+		for (i = 0; i < op->remote_count; i++)
+			op->remote[i].resolved = false;
+		free(op->split);
+		op->split = NULL;
+	}
+}

@@ -127,6 +127,8 @@ enum ofi_rdm_wire_error ofi_rdm_key_request(struct ofi_rdm_peer *peer,
 enum ofi_rdm_wire_error ofi_rdm_key_answer(struct ofi_rdm_peer *peer,
 					   const struct ofi_rdm_wire_packet *packet);
 void ofi_rdm_keys_forget(struct ofi_rdm_peer *peer);
+/* Called when the connection ends: forgets keys, those of the queued operations, too. */
+void ofi_rdm_keys_unresolve(struct ofi_rdm_peer *peer);
 /*
  * Counts a request of the peer for memory that it was not given. Returns false if there were too
  * many: the peer is guessing keys.

@@ -27,7 +27,7 @@ void ofi_rdm_left(struct ofi_rdm_peer *peer)
 {
 	ofi_rdm_proto_peer_leave(&peer->proto, FI_ECONNRESET);
 	ofi_rdm_replies_drop(peer);
-	ofi_rdm_keys_forget(peer);
+	ofi_rdm_keys_unresolve(peer);
 	peer->asked = false;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Limits on what a peer can make an endpoint keep besides messages, and on how often it may send
- * invalid requests.
+ * invalid requests; and how long keys of the peer are valid.
  */
 #include "unit.h"
 
@@ -14,6 +14,7 @@
 #include "prov/rdm/op.h"
 #include "prov/rdm/peer.h"
 #include "prov/rdm/reply.h"
+#include "prov/rdm/upcall.h"
 #include "fake_verbs.h"
 
 enum { MOST = 20000, EARLY = 4 * OFI_RDM_WIRE_WINDOW, MISSES = 64, PAYLOAD = 100 };
@@ -156,6 +157,26 @@ static void guesses(void **state)
 	assert_int_equal(n, MISSES);
 }
 
+/* The next connection to the address may be to another process, whose keys are others. */
+static void keys_end_with_the_connection(void **state)
+{
+	struct ofi_rdm_op op = { .kind = OFI_RDM_OP_WRITE,
+				 .peer = &rc_peer.rdm,
+				 .remote_count = 1,
+				 .remote = { { .key = 7, .rkey = 9, .resolved = true } },
+				 .split = calloc(1, sizeof(*op.split)),
+				 .split_count = 1 };
+
+	(void)state;
+	assert_int_equal(ofi_rdm_keys_resolve(&op), 0);
+	STAILQ_INSERT_TAIL(&rc_peer.rdm.ops, &op, link);
+	ofi_rdm_left(&rc_peer.rdm);
+	assert_int_equal(ofi_rdm_keys_resolve(&op), -FI_EAGAIN);
+	assert_true(rc_peer.rdm.asked);
+	assert_null(op.split);
+	STAILQ_INIT(&rc_peer.rdm.ops);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
@@ -164,6 +185,7 @@ int main(void)
 		CASE(answers_that_nobody_takes),
 		CASE(packets_before_their_time),
 		CASE(guesses),
+		CASE(keys_end_with_the_connection),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
