@@ -147,8 +147,6 @@ static struct ofi_rdm_peer *peer_take(struct ofi_rdm_ep *ep, const struct ofi_rd
 	peer = peer_take_own(ep, addr);
 	if (peer)
 		peer->context = context;
-	if (peer && context > ep->known.last_context)
-		ep->known.last_context = context;
 	if (peer && shared) {
 		peer->shared = shared;
 		peer->proto.src = shared->proto.src;
@@ -229,6 +227,8 @@ struct ofi_rdm_peer *ofi_rdm_peer_at(struct ofi_rdm_ep *ep, const struct ofi_rdm
 {
 	struct ofi_rdm_peer *found = ofi_rdm_peer_find(ep, addr);
 
+	if (context > ep->known.last_context)
+		ep->known.last_context = context;
 	return found ? found : peer_new(ep, addr, context);
 }
 
@@ -255,17 +255,35 @@ static struct ofi_rdm_peer **slot_of(struct ofi_rdm_ep *ep, fi_addr_t entry, uin
 	return done ? slot_find(ep, entry, context) : NULL;
 }
 
+/*
+ * Returns the peer that the application names as a context, whatever it was before. A peer that is
+ * connected stays what it is until the connection has ended.
+ */
+static struct ofi_rdm_peer *peer_as(struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr,
+				    uint8_t context)
+{
+	struct ofi_rdm_peer *peer = ofi_rdm_peer_find(ep, addr);
+
+	if (peer && context && peer->context != context)
+		ofi_rdm_peer_leave(peer);
+	peer = ofi_rdm_peer_at(ep, addr, context);
+	if (peer && context && is_gone(peer))
+		peer->context = context;
+	return peer;
+}
+
 static struct ofi_rdm_peer *meet(struct ofi_rdm_ep *ep, fi_addr_t entry, uint64_t context,
 				 const struct ofi_rdm_addr *addr)
 {
-	struct ofi_rdm_peer *peer = ofi_rdm_peer_at(ep, addr, (uint8_t)context), **slot;
+	struct ofi_rdm_peer *peer = peer_as(ep, addr, (uint8_t)context), **slot;
 
 	slot = peer ? slot_of(ep, entry, context) : NULL;
 	if (!slot)
 		return NULL;
-	if (*slot != peer)
+	if (*slot != peer && (!context || peer->context == context)) {
 		peer->addrs++;
-	*slot = peer;
+		*slot = peer;
+	}
 	peer->known = true;
 	/* Also called for a peer that is known already because it requested the connection. */
 	if (!ep->is_srx)
@@ -319,7 +337,7 @@ static void forget_one(struct ofi_rdm_ep *ep, fi_addr_t fi_addr, uint64_t contex
 		(*slot)->addrs--;
 		*slot = NULL;
 	}
-	if (!peer || peer->context != context)
+	if (!peer)
 		return;
 	if (peer->fi_addr == fi_addr)
 		peer_name(peer, FI_ADDR_NOTAVAIL);

@@ -12,7 +12,7 @@
 #include "prov/verbs/rdm/peer.c"
 #include "prov/verbs/rdm/conn_int.h"
 
-enum { NAMES = 5000 };
+enum { NAMES = 5000, CONTEXT_BITS = 4 };
 
 static struct vrb_rc_ep rc;
 static const struct ofi_rdm_xport_ops xport = {
@@ -244,22 +244,92 @@ static void who_asks_is_on_the_same_link(void **state)
 	assert_int_equal(addr.in6.sin6_scope_id, 0);
 }
 
+/* Gives the endpoint an address vector with one address. Returns its fi_addr. */
+static fi_addr_t open_av(struct ofi_rdm_av *av, unsigned int port)
+{
+	struct ofi_rdm_addr addr = addr_of(port);
+	size_t index;
+
+	ofi_table_init(&av->base.table, sizeof(addr));
+	index = ofi_table_take(&av->base.table, 0);
+	memcpy(ofi_table_at(&av->base.table, index), &addr, sizeof(addr));
+	av->context_bits = CONTEXT_BITS;
+	rc.rdm.av = av;
+	return index;
+}
+
 /* Who connected as a stranger is none any more when the application sends to it. */
 static void who_is_met_is_no_stranger(void **state)
 {
-	static struct ofi_rdm_av av;
+	struct ofi_rdm_av av = { 0 };
 	struct ofi_rdm_peer *peer = at(1);
-	size_t index;
 	int err;
 
 	(void)state;
-	ofi_table_init(&av.base.table, sizeof(struct ofi_rdm_addr));
-	index = ofi_table_take(&av.base.table, 0);
-	memcpy(ofi_table_at(&av.base.table, index), &peer->addr, sizeof(peer->addr));
-	rc.rdm.av = &av;
 	ofi_rdm_conn_mark(&rc.conns.set, &vrb_rc_peer(peer)->policy, true);
-	assert_ptr_equal(ofi_rdm_peer_meet(&rc.rdm, index, &err), peer);
+	assert_ptr_equal(ofi_rdm_peer_meet(&rc.rdm, open_av(&av, 1), &err), peer);
 	assert_false(vrb_rc_peer(peer)->policy.stranger);
+	ofi_table_fini(&av.base.table);
+}
+
+static struct ofi_rdm_peer *meet_context(fi_addr_t fi_addr)
+{
+	int err;
+
+	return ofi_rdm_peer_meet(&rc.rdm, fi_rx_addr(fi_addr, 2, CONTEXT_BITS), &err);
+}
+
+/* Who connected as no context is one when the application names it so and it is not connected. */
+static void who_is_met_as_a_context_is_one(void **state)
+{
+	struct ofi_rdm_av av = { 0 };
+	fi_addr_t fi_addr = open_av(&av, 100);
+	struct ofi_rdm_peer *peer = at(102);
+
+	(void)state;
+	vrb_rc_peer(peer)->conns = 1;
+	assert_ptr_equal(meet_context(fi_addr), peer);
+	assert_int_equal(peer->context, 0);
+	vrb_rc_peer(peer)->conns = 0;
+	peer = meet_context(fi_addr);
+	assert_int_equal(peer->addr.in.sin_port, htons(102));
+	assert_int_equal(peer->context, 2);
+	assert_int_equal(peer->proto.src, at(100)->proto.src);
+	assert_ptr_equal(meet_context(fi_addr), peer);
+	ofi_table_fini(&av.base.table);
+}
+
+/* The same for one to which another fi_addr refers. */
+static void who_has_an_address_becomes_a_context(void **state)
+{
+	struct ofi_rdm_av av = { 0 };
+	fi_addr_t fi_addr = open_av(&av, 100);
+	struct ofi_rdm_peer *peer = at(102);
+
+	(void)state;
+	know(peer, 3);
+	assert_ptr_equal(meet_context(fi_addr), peer);
+	assert_int_equal(peer->context, 2);
+	ofi_table_fini(&av.base.table);
+}
+
+/* Or completions would name it after whoever gets the fi_addr next. */
+static void who_is_removed_while_connected_has_no_name(void **state)
+{
+	struct ofi_rdm_av av = { 0 };
+	fi_addr_t fi_addr = open_av(&av, 100);
+	struct ofi_rdm_peer *peer = at(102);
+	struct ofi_rdm_addr addr = addr_of(100);
+
+	(void)state;
+	vrb_rc_peer(peer)->conns = 1;
+	assert_ptr_equal(meet_context(fi_addr), peer);
+	assert_int_equal(peer->fi_addr, fi_addr);
+	ofi_rdm_peer_forget(&rc.rdm, fi_addr, &addr);
+	assert_int_equal(peer->fi_addr, FI_ADDR_NOTAVAIL);
+	addr = addr_of(500);
+	memcpy(ofi_table_at(&av.base.table, fi_addr), &addr, sizeof(addr));
+	assert_int_equal(meet_context(fi_addr)->addr.in.sin_port, htons(502));
 	ofi_table_fini(&av.base.table);
 }
 
@@ -328,6 +398,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(who_is_removed_is_not_kept, begin, end),
 		cmocka_unit_test_setup_teardown(who_is_awaited_keeps_its_number, begin, end),
 		cmocka_unit_test_setup_teardown(who_is_met_is_no_stranger, begin, end),
+		cmocka_unit_test_setup_teardown(who_is_met_as_a_context_is_one, begin, end),
+		cmocka_unit_test_setup_teardown(who_has_an_address_becomes_a_context, begin, end),
+		cmocka_unit_test_setup_teardown(who_is_removed_while_connected_has_no_name, begin,
+						end),
 		cmocka_unit_test_setup_teardown(who_is_shared_has_one_number, begin, end),
 		cmocka_unit_test_setup_teardown(claims_form_no_chain, begin, end),
 	};
