@@ -46,7 +46,8 @@ static bool cq_reserve(struct vrb_cq *cq, uint32_t size)
 
 /*
  * The first queue that finds no room creates the pool, of the entries that are not reserved:
- * usually the last quarter of the CQ.
+ * usually the last quarter of the CQ. The pool may run out long before a queue reaches a slot that
+ * requests a completion, so each slot requests one.
  */
 static int join_pool(struct vrb_cq *cq, struct vrb_wq *wq)
 {
@@ -57,6 +58,7 @@ static int join_pool(struct vrb_cq *cq, struct vrb_wq *wq)
 	cq->shared = true;
 	wq->pool = &cq->pool;
 	vrb_wq_set(wq, VRB_WQ_SHARES);
+	vrb_wq_signal_all(wq);
 	return 0;
 }
 
