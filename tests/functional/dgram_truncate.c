@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A datagram longer than the receive buffer is lost: the receive fails with FI_ETRUNC and those
- * behind it may be canceled, or the device drops the datagram. The endpoint continues to work.
+ * behind it may be canceled, or the device drops the datagram. The endpoint continues to work, also
+ * if it has injected datagrams.
  */
 #include "steps.h"
+
+#define INJECTS 3
 
 static void step_outcome(struct end *end, void *arg)
 {
@@ -27,6 +30,15 @@ static void step_outcome(struct end *end, void *arg)
 	}
 }
 
+static void step_inject(struct end *end, void *arg)
+{
+	int i;
+
+	(void)arg;
+	for (i = 0; i < INJECTS; i++)
+		OK(fi_inject(end->ep, end->buf, 8, end->to));
+}
+
 static void truncate_one(struct pair *pair, bool again)
 {
 	int outcome = 0;
@@ -47,8 +59,21 @@ static void truncate_one(struct pair *pair, bool again)
 	wait_context(pair->client.cq, (void *)1);
 }
 
+/* Leaves sends without a completion in the queue that no longer are outstanding. */
+static void inject_some(struct pair *pair)
+{
+	int i;
+
+	for (i = 0; i < INJECTS; i++)
+		at_part(&pair->client, post_recv, 1000, 100, 1);
+	at(&pair->server, step_inject, NULL, 0);
+	for (i = 0; i < INJECTS; i++)
+		wait_context(pair->client.rxcq, (void *)1);
+}
+
 static void test(struct pair *pair)
 {
+	inject_some(pair);
 	truncate_one(pair, false);
 	truncate_one(pair, false);
 	truncate_one(pair, true);

@@ -7,6 +7,7 @@
 #include "prov/base/ops.h"
 #include <rdma/providers/fi_log.h>
 #include "prov/verbs/queue/ah.h"
+#include "prov/verbs/queue/batch.h"
 #include "prov/verbs/queue/cq.h"
 #include "dgram.h"
 #include "prov/verbs/provider/err.h"
@@ -91,7 +92,7 @@ int vrb_dgram_init(struct vrb_dgram *ep, const struct fi_info *info)
 {
 	int ret = has_ip_name(ep) ? vrb_source_choose(ep->ep.domain, ep->ep.info) : 0;
 
-	ofi_lock_init(&ep->lock);
+	ofi_lock_init(&ep->mc_lock);
 	ep->prefix = info->mode & FI_MSG_PREFIX ? VRB_GRH_SIZE : 0;
 	/* Drivers without order keep 16 bits of a length, which is more than a datagram has. */
 	ep->recv_max = (ep->ep.domain->unordered ? UINT16_MAX : UINT32_MAX) - ep->prefix;
@@ -250,15 +251,44 @@ void vrb_dgram_failed(struct vrb_dgram *ep)
 	vrb_wq_shut(ep->ep.rq, ep->ep.domain->lock_posts);
 }
 
+/* Returns true if the last send requests no completion and is not a marker. */
+static bool lacks_marker(const struct vrb_wq *sq)
+{
+	ptrdiff_t at = sq->head - sq->slots;
+	const struct vrb_slot *last = &sq->slots[at ? at - 1 : sq->size];
+
+	return !last->signal && (last->flags & VRB_SLOT_OWN) == VRB_SILENT;
+}
+
 /*
- * Restarts a queue pair. Both queues are shut, so no thread posts; the caller holds ep->lock. If
- * the device refuses, the endpoint cannot be used anymore.
+ * Retires sends that were successful before the error and request no completion, which the device
+ * does not flush. A marker behind them is flushed after everything else. A queue that takes its
+ * credits from a pool requests all completions and lacks no marker.
+ */
+static void flush_silent(struct vrb_dgram *ep)
+{
+	struct vrb_wq *sq = ep->ep.sq;
+
+	vrb_batch_ring(&ep->ep, 0);
+	if (lacks_marker(sq) && vrb_wq_refresh(sq))
+		vrb_dgram_post_marker(ep);
+	vrb_wq_guard(sq);
+	vrb_cq_reclaim(sq->cq);
+}
+
+/*
+ * Restarts a queue pair. Both queues are shut, so no thread posts; the caller holds the send
+ * queue's lock. If the device refuses, the endpoint cannot be used anymore.
  */
 static bool dgram_restart(struct vrb_dgram *ep)
 {
 	int ret;
 
-	if (vrb_wq_used(ep->ep.sq) || vrb_wq_used(ep->ep.rq))
+	if (vrb_wq_used(ep->ep.rq))
+		return false;
+	if (vrb_wq_used(ep->ep.sq))
+		flush_silent(ep);
+	if (vrb_wq_used(ep->ep.sq))
 		return false;
 	ret = vrb_qp_start_ud(ep, "posting to an endpoint after an error:");
 	if (ret) {
@@ -271,15 +301,18 @@ static bool dgram_restart(struct vrb_dgram *ep)
 	return true;
 }
 
-bool vrb_dgram_mend(struct vrb_dgram *ep)
+bool vrb_dgram_mend(struct vrb_dgram *ep, const struct vrb_wq *posting)
 {
+	struct vrb_wq *sq = ep->ep.sq;
 	bool good;
 
 	if (__atomic_load_n(&ep->ep.down_err, __ATOMIC_RELAXED) || !ep->ep.enabled)
 		return false;
-	ofi_lock(&ep->lock);
+	if (posting != sq)
+		ofi_lock(&sq->lock);
 	good = !vrb_dgram_is_broken(ep) || dgram_restart(ep);
-	ofi_unlock(&ep->lock);
+	if (posting != sq)
+		ofi_unlock(&sq->lock);
 	return good;
 }
 

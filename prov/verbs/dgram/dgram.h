@@ -54,7 +54,7 @@ struct vrb_dgram {
 	struct vrb_sidr_server sidr; /* answers queries for the name at an IP address */
 	struct ofi_ref ref;	     /* counts joined multicast groups */
 	bool broken;		     /* the queue pair is in the error state; atomic */
-	struct ofi_lock lock;	     /* guards the recovery, and `receiving` */
+	struct ofi_lock mc_lock;     /* guards `receiving` */
 	/* The joins that the queue pair is attached for. */
 	LIST_HEAD(, vrb_mc) receiving;
 };
@@ -98,10 +98,11 @@ bool vrb_dgram_post_marker(struct vrb_dgram *ep);
  */
 void vrb_dgram_failed(struct vrb_dgram *ep);
 /*
- * Called when posting finds the endpoint shut. Restarts the queue pair if everything outstanding
- * has completed. Returns true if posting can go on.
+ * Called when posting to a queue finds the endpoint shut; the caller holds the lock of a send
+ * queue. Restarts the queue pair if everything outstanding has completed. Returns true if posting
+ * can go on.
  */
-bool vrb_dgram_mend(struct vrb_dgram *ep);
+bool vrb_dgram_mend(struct vrb_dgram *ep, const struct vrb_wq *posting);
 
 static inline bool vrb_dgram_is_broken(const struct vrb_dgram *ep)
 {

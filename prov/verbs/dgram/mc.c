@@ -128,7 +128,7 @@ static void report_error(const struct vrb_mc *mc, const char *call, int err, int
 
 /*
  * Returns true if the queue pair is attached to the group for another join. ib_uverbs does not
- * count how often it is attached. ep->lock is held.
+ * count how often it is attached. ep->mc_lock is held.
  */
 static bool is_attached(const struct vrb_mc *mc)
 {
@@ -147,12 +147,12 @@ static int mc_attach(struct vrb_mc *mc)
 
 	if (!mc->receives || mc->attached)
 		return 0;
-	ofi_lock(&ep->lock);
+	ofi_lock(&ep->mc_lock);
 	err = is_attached(mc) ? 0 : ibv_attach_mcast(ep->ep.qp, &mc->gid, mc->lid);
 	mc->attached = !err;
 	if (!err)
 		LIST_INSERT_HEAD(&ep->receiving, mc, link);
-	ofi_unlock(&ep->lock);
+	ofi_unlock(&ep->mc_lock);
 	return err;
 }
 
@@ -162,11 +162,11 @@ static void mc_detach(struct vrb_mc *mc)
 
 	if (!mc->attached)
 		return;
-	ofi_lock(&ep->lock);
+	ofi_lock(&ep->mc_lock);
 	LIST_REMOVE(mc, link);
 	if (!is_attached(mc))
 		ibv_detach_mcast(ep->ep.qp, &mc->gid, mc->lid);
-	ofi_unlock(&ep->lock);
+	ofi_unlock(&ep->mc_lock);
 }
 
 static void mc_joined(struct vrb_mc *mc, const struct rdma_ud_param *ud)

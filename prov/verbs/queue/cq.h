@@ -147,7 +147,10 @@ void vrb_cq_keep(struct vrb_cq *cq, uint32_t from, uint32_t end);
 void vrb_cq_reclaim(struct vrb_cq *cq);
 /* Handles the effect on the endpoint of an error that the application reads. */
 void vrb_cq_failed(const struct ibv_wc *wc);
-/* Retires a silent success. Returns false if the application must read the completion. */
+/*
+ * Retires a silent success, or a failure that is not reported. Returns false if the application
+ * must read the completion.
+ */
 bool vrb_cq_retire_silent(const struct ibv_wc *wc);
 /*
  * Drops completions of closed endpoints from the device's queue, up to the first unread one of an
@@ -227,8 +230,8 @@ static inline int vrb_cq_take_kept(struct vrb_cq *cq)
 }
 
 /*
- * Returns true for a failure that is not reported: of a closed queue, or of a flushed part of an
- * FI_MULTI_RECV buffer other than the last one.
+ * Returns true for a failure that is not reported: of a closed queue, or of a flushed work request
+ * that is the library's own or a part of an FI_MULTI_RECV buffer other than the last one.
  */
 static inline bool vrb_cq_drops(const struct ibv_wc *wc)
 {
@@ -236,7 +239,8 @@ static inline bool vrb_cq_drops(const struct ibv_wc *wc)
 
 	return vrb_wq_closed(slot->wq) ||
 	       (wc->status == IBV_WC_WR_FLUSH_ERR &&
-		(slot->flags & (VRB_MULTI | FI_MULTI_RECV)) == VRB_MULTI);
+		((slot->flags & VRB_SLOT_OWN) == VRB_SLOT_OWN ||
+		 (slot->flags & (VRB_MULTI | FI_MULTI_RECV)) == VRB_MULTI));
 }
 
 static inline int vrb_cq_want(const struct vrb_cq *cq, size_t count)

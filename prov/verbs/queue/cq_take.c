@@ -204,15 +204,23 @@ void vrb_cq_failed(const struct ibv_wc *wc)
 		vrb_dgram_failed(vrb_dgram_of(ep));
 }
 
+static bool is_silent(const struct ibv_wc *wc)
+{
+	if (wc->status != IBV_WC_SUCCESS)
+		return vrb_cq_drops(wc);
+	return wc->opcode != IBV_WC_RECV_RDMA_WITH_IMM &&
+	       ((struct vrb_slot *)(uintptr_t)wc->wr_id)->flags & VRB_SILENT;
+}
+
 bool vrb_cq_retire_silent(const struct ibv_wc *wc)
 {
 	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
 
 	(void)__atomic_load_n(&slot->wq->head, __ATOMIC_ACQUIRE);
-	if (wc->status != IBV_WC_SUCCESS || wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM ||
-	    !(slot->flags & VRB_SILENT))
+	if (!is_silent(wc))
 		return false;
-	vrb_stats_received(wc);
+	if (wc->status == IBV_WC_SUCCESS)
+		vrb_stats_received(wc);
 	vrb_wq_retire(slot->wq, slot, 0);
 	return true;
 }
@@ -277,7 +285,7 @@ static const struct ibv_wc *kept_error(struct vrb_cq *cq)
 		wc = &cq->wc[cq->first];
 		if (wc->status == IBV_WC_SUCCESS)
 			return NULL;
-		if (!vrb_cq_drops(wc))
+		if (!vrb_cq_retire_silent(wc))
 			return wc;
 	}
 	vrb_cq_set_special(cq, VRB_CQ_KEPT, false);

@@ -159,7 +159,7 @@ static ssize_t wq_blocked(struct vrb_wq *wq)
 static bool is_shut(struct vrb_wq *wq)
 {
 	return vrb_wq_special(wq) & VRB_WQ_SHUT &&
-	       !(vrb_ep_is_dgram(wq->ep) && vrb_dgram_mend(vrb_dgram_of(wq->ep)));
+	       !(vrb_ep_is_dgram(wq->ep) && vrb_dgram_mend(vrb_dgram_of(wq->ep), wq));
 }
 
 ssize_t vrb_wq_reserve(struct vrb_wq *wq, uint32_t count)

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Datagram endpoints that have sent without a completion and then stop at an error. */
+#include "unit.h"
+
+#include "prov/verbs/dgram/dgram.h"
+#include "verbs_rig.h"
+
+static struct fid_av *av;
+static fi_addr_t to;
+static uint8_t buf[256];
+
+static void open_dgram(struct rig *rig)
+{
+	struct fi_av_attr attr = { .type = FI_AV_TABLE };
+
+	rig->info->caps = FI_MSG | FI_SEND | FI_RECV;
+	rig->info->addr_format = FI_ADDR_IB_UD;
+	rig->info->ep_attr->type = FI_EP_DGRAM;
+	rig->info->ep_attr->max_msg_size = sizeof(buf);
+	rig_open_ep(rig);
+	assert_int_equal(fi_av_open(rig->domain, &attr, &av, NULL), 0);
+	assert_int_equal(fi_ep_bind(rig->ep, &av->fid, 0), 0);
+	assert_int_equal(fi_enable(rig->ep), 0);
+	assert_int_equal(fi_av_insert(av, &vrb_dgram(rig->ep)->name, 1, &to, 0, NULL), 1);
+}
+
+static void close_dgram(struct rig *rig)
+{
+	assert_int_equal(fi_close(&rig->ep->fid), 0);
+	rig->ep = NULL;
+	assert_int_equal(fi_close(&av->fid), 0);
+}
+
+/* As a device does whose queue pair stops at an error. */
+static void fail_recv(struct rig *rig)
+{
+	struct ibv_qp *qp = rig_qp(rig);
+
+	fake_complete_recv(qp, IBV_WC_LOC_LEN_ERR, IBV_WC_RECV, 0, NULL);
+	qp->state = IBV_QPS_ERR;
+	fake_flush(qp);
+	assert_int_equal(rig_error(rig->cq[1]).err, FI_ETRUNC);
+}
+
+/* Sends without a completion that were sent before the error are retired, too. */
+static void test_mend_after_inject(void **state)
+{
+	struct rig *rig = *state;
+	int i;
+
+	open_dgram(rig);
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(fi_inject(rig->ep, buf, 8, to), 0);
+		fake_complete_sends(rig_qp(rig), 1, IBV_WC_SUCCESS);
+		assert_int_equal(fi_recv(rig->ep, buf, 10, NULL, 0, NULL), 0);
+		fail_recv(rig);
+		assert_int_equal(fi_inject(rig->ep, buf, 8, to), 0);
+		assert_int_equal(rig_qp(rig)->state, IBV_QPS_RTS);
+		fake_complete_sends(rig_qp(rig), 1, IBV_WC_SUCCESS);
+		rig_no_entry(rig->cq[0]);
+	}
+	close_dgram(rig);
+}
+
+/* What the device flushes is reported, but not the marker behind it. */
+static void test_flushed_inject(void **state)
+{
+	struct rig *rig = *state;
+
+	open_dgram(rig);
+	assert_int_equal(fi_recv(rig->ep, buf, 10, NULL, 0, NULL), 0);
+	assert_int_equal(fi_inject(rig->ep, buf, 8, to), 0);
+	assert_int_equal(fi_inject(rig->ep, buf, 8, to), 0);
+	fake_complete_sends(rig_qp(rig), 1, IBV_WC_SUCCESS);
+	fail_recv(rig);
+	assert_int_equal(fi_recv(rig->ep, buf, 8, NULL, 0, NULL), -FI_EAGAIN);
+	assert_int_equal(fi_recv(rig->ep, buf, 8, NULL, 0, NULL), -FI_EAGAIN);
+	assert_int_equal(rig_error(rig->cq[0]).err, FI_ECANCELED);
+	assert_int_equal(fi_cq_readerr(rig->cq[0], &(struct fi_cq_err_entry){ 0 }, 0), -FI_EAGAIN);
+	rig_no_entry(rig->cq[0]);
+	assert_int_equal(fi_recv(rig->ep, buf, 8, NULL, 0, NULL), 0);
+	close_dgram(rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RIG_TEST(test_mend_after_inject),
+		RIG_TEST(test_flushed_inject),
+	};
+
+	return RIG_RUN("dgram mend", tests);
+}
