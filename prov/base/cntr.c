@@ -162,6 +162,16 @@ int ofi_cntr_watch_once(struct ofi_triggers *triggers, struct ofi_cntr_watches *
 	return ret;
 }
 
+void ofi_cntr_wake_all(struct ofi_triggers *triggers, const struct ofi_cntr_watches *watches)
+{
+	const struct ofi_cntr_watch *watch;
+
+	ofi_lock(&triggers->lock);
+	LIST_FOREACH (watch, watches, link)
+		ofi_cntr_wake(watch->cntr);
+	ofi_unlock(&triggers->lock);
+}
+
 void ofi_cntr_unwatch_all(struct ofi_triggers *triggers, struct ofi_cntr_watches *watches)
 {
 	struct ofi_cntr_watch *watch;

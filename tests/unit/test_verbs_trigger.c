@@ -2,6 +2,8 @@
 /* Triggered operations and deferred work on connected endpoints. */
 #include "unit.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
@@ -301,6 +303,68 @@ static void test_down(void **state)
 	close_trigger(rig);
 }
 
+static void open_sleeper(struct rig *rig)
+{
+	rig->info->caps |= FI_TRIGGER;
+	rig->cq_attr.wait_obj = FI_WAIT_FD;
+	rig_connect(rig);
+	when = cnt_open_cntr(rig, FI_WAIT_NONE);
+	done = cnt_open_cntr(rig, FI_WAIT_FD);
+}
+
+static void expect_readable(bool readable)
+{
+	struct pollfd pfd = { .events = POLLIN };
+
+	assert_int_equal(fi_control(&done->fid, FI_GETWAIT, &pfd.fd), 0);
+	assert_int_equal(poll(&pfd, 1, 0), readable);
+}
+
+static void queue_send(struct rig *rig)
+{
+	struct fi_deferred_work work;
+	struct fi_op_msg op;
+
+	work = work_send(rig, &op, 1);
+	assert_int_equal(queue(rig, &work), 0);
+}
+
+static void expect_woken(struct rig *rig)
+{
+	expect_readable(true);
+	assert_int_equal(fi_cntr_readerr(done), 1);
+	close_trigger(rig);
+}
+
+/* Who sleeps on the completion counter is woken, although nothing completes. */
+static void test_lost_device(void **state)
+{
+	struct rig *rig = *state;
+
+	open_sleeper(rig);
+	queue_send(rig);
+	fi_cntr_add(when, 1);
+	sent(rig, 1);
+	assert_int_equal(ofi_cntr_trywait(&done->fid), 0);
+	expect_readable(false);
+	fake_qp(rig_qp(rig))->deaf = true;
+	vrb_ep_down(vrb_ep(rig->ep), -FI_ENODEV);
+	expect_woken(rig);
+}
+
+static void test_lost_post(void **state)
+{
+	struct rig *rig = *state;
+
+	open_sleeper(rig);
+	assert_int_equal(ofi_cntr_trywait(&done->fid), 0);
+	expect_readable(false);
+	queue_send(rig);
+	fake_qp(rig_qp(rig))->post_err = ENODEV;
+	fi_cntr_add(when, 1);
+	expect_woken(rig);
+}
+
 static void test_bad(void **state)
 {
 	struct rig *rig = *state;
@@ -488,19 +552,11 @@ static void test_without(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_messages),
-		RIG_TEST(test_rma),
-		RIG_TEST(test_atomics),
-		RIG_TEST(test_deferred),
-		RIG_TEST(test_chain),
-		RIG_TEST(test_cancel),
-		RIG_TEST(test_full),
-		RIG_TEST(test_down),
-		RIG_TEST(test_bad),
-		RIG_TEST(test_without),
-		RIG_TEST(test_domain_without),
-		RIG_TEST(test_strange),
-		RIG_TEST(test_one_way),
+		RIG_TEST(test_messages),       RIG_TEST(test_rma),     RIG_TEST(test_atomics),
+		RIG_TEST(test_deferred),       RIG_TEST(test_chain),   RIG_TEST(test_cancel),
+		RIG_TEST(test_full),	       RIG_TEST(test_down),    RIG_TEST(test_lost_device),
+		RIG_TEST(test_lost_post),      RIG_TEST(test_bad),     RIG_TEST(test_without),
+		RIG_TEST(test_domain_without), RIG_TEST(test_strange), RIG_TEST(test_one_way),
 		RIG_TEST(test_shared_rx),
 	};
 

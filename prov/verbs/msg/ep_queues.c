@@ -108,5 +108,6 @@ void vrb_ep_down(struct vrb_ep *ep, int err)
 		vrb_wq_lose(ep->sq);
 		if (!ep->srx)
 			vrb_wq_lose(ep->rq);
+		ofi_cntr_wake_all(&ep->domain->base.triggers, &ep->watches);
 	}
 }

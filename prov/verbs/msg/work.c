@@ -268,8 +268,11 @@ static ssize_t work_prepare(struct ofi_work *work)
 	return work_build(work, &req);
 }
 
-/* If the connection has ended, the queue pair is in the error state and flushes the request. */
-static void work_post(struct vrb_wq *wq, struct request *req)
+/*
+ * If the connection has ended, the queue pair is in the error state and flushes the request.
+ * Returns false if the device is lost.
+ */
+static bool work_post(struct vrb_wq *wq, struct request *req)
 {
 	struct ibv_recv_wr recv = { .wr_id = req->wr.wr_id,
 				    .sg_list = req->wr.sg_list,
@@ -283,6 +286,7 @@ static void work_post(struct vrb_wq *wq, struct request *req)
 		err = ibv_post_send(wq->qp, &req->wr, &wq->bad_send);
 	if (err)
 		vrb_wq_lose(wq);
+	return !err;
 }
 
 static uint64_t slot_flags(const struct ofi_work *work, const struct request *req)
@@ -307,6 +311,7 @@ static int work_fire(struct ofi_work *work)
 	uint8_t data[VRB_INLINE_MAX];
 	struct request req;
 	int ret = -FI_EAGAIN;
+	bool good = true;
 
 	work_build(work, &req);
 	vrb_inline_gather(&req.wr, data);
@@ -320,11 +325,13 @@ static int work_fire(struct ofi_work *work)
 		vrb_wq_count(wq, req.flags, req.len, 1);
 		if (work->deferred)
 			work->completion = NULL; /* owned by the slot now */
-		work_post(wq, &req);
+		good = work_post(wq, &req);
 		ret = 0;
 	}
 	vrb_wq_guard(wq);
 	ofi_unlock(&wq->lock);
+	if (!good)
+		ofi_cntr_wake_all(&ep->domain->base.triggers, &ep->watches);
 	return ret;
 }
 
