@@ -21,6 +21,7 @@ struct ofi_eq_item {
 	 * Posted by the provider: the data begins with a fid, and an FI_CONNREQ owns its fi_info.
 	 */
 	bool ours;
+	bool seen; /* the application has a copy of the entry, which it may have got by FI_PEEK */
 	uint32_t event;
 	struct fi_eq_err_entry err; /* err_data points to data */
 	size_t len;
@@ -220,6 +221,7 @@ static ssize_t read_head(struct ofi_eq *eq, uint32_t *event, void *buf, size_t l
 	*event = item->event;
 	if (ret)
 		memcpy(buf, item->data, (size_t)ret);
+	item->seen |= ret > 0;
 	if (!peek) {
 		item_remove(eq, item);
 		*done = item;
@@ -269,7 +271,10 @@ static ssize_t read_once(struct ofi_eq *eq, uint32_t *event, void *buf, size_t l
 	ofi_unlock(&eq->lock);
 	if (left)
 		ofi_wait_signal(&eq->wait);
-	free(done);
+	if (done && !done->seen)
+		item_drop(done);
+	else
+		free(done);
 	free(last);
 	return ret;
 }

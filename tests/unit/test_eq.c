@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
-#include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 #include "prov/base/eq.h"
 
@@ -242,43 +241,6 @@ static void writes_come_back(void **state)
 	/* What looks like a connection request is not ours to free, nor its first word a fid. */
 	assert_int_equal(fi_eq_write(eq, FI_CONNREQ, "0123456789abcdef0123", 20, 0), 20);
 	ofi_eq_forget(ofi_eq(eq), &eq->fid);
-	close_eq(eq);
-}
-
-static int rejected;
-
-static int reject(struct fid_pep *pep, fid_t handle, const void *param, size_t len)
-{
-	(void)pep;
-	assert_string_equal((char *)handle, "used");
-	assert_true(!param && !len);
-	rejected++;
-	return -FI_EINVAL;
-}
-
-/* The reader that peeked at a request may have used the handle, so that it is no longer one. */
-static void forgetting_rejects_unread_requests(void **state)
-{
-	struct fi_ops_cm ops = { .size = sizeof(ops), .reject = reject };
-	struct fid_pep pep = { .cm = &ops };
-	struct fid_eq *eq = open_plain();
-	struct fi_eq_cm_entry entry = { .fid = &pep.fid };
-	struct fid other;
-	uint8_t buf[64];
-	uint32_t event;
-	int i;
-
-	(void)state;
-	for (i = 0; i < 2; i++) {
-		entry.info = fi_allocinfo();
-		entry.info->handle = (fid_t) "used";
-		assert_int_equal(ofi_eq_post(ofi_eq(eq), FI_CONNREQ, &entry, sizeof(entry)), 0);
-		post(eq, FI_CONNECTED, &other, "");
-		ofi_eq_forget(ofi_eq(eq), &pep.fid);
-		assert_int_equal(rejected, i + 1);
-	}
-	assert_int_equal(fi_eq_read(eq, &event, buf, sizeof(buf), 0), 16);
-	assert_int_equal(event, FI_CONNECTED);
 	close_eq(eq);
 }
 
@@ -583,7 +545,6 @@ int main(void)
 		cmocka_unit_test(err_data_is_copied_or_lent),
 		cmocka_unit_test(old_callers_have_a_shorter_entry),
 		cmocka_unit_test(writes_come_back),
-		cmocka_unit_test(forgetting_rejects_unread_requests),
 		cmocka_unit_test(a_bound_queue_stays),
 		cmocka_unit_test(waiting_times_out),
 		cmocka_unit_test(waiting_wakes),
