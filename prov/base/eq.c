@@ -17,9 +17,7 @@ enum { STREAK = 2 };
 struct ofi_eq_item {
 	TAILQ_ENTRY(ofi_eq_item) link;
 	bool is_err;
-	/*
-	 * Posted by the provider: the data begins with a fid, and an FI_CONNREQ owns its fi_info.
-	 */
+	/* Posted by the provider: the data begins with a fid; an FI_CONNREQ owns its fi_info. */
 	bool ours;
 	bool seen; /* the application has a copy of the entry, which it may have got by FI_PEEK */
 	uint32_t event;
@@ -197,9 +195,7 @@ static void item_remove(struct ofi_eq *eq, struct ofi_eq_item *item)
 		ofi_wait_clear(&eq->wait);
 }
 
-/*
- * Reads the first item. A consumed item is left in *done for the caller to free. The lock is held.
- */
+/* Reads the first item. The caller frees a consumed one, which is in *done. The lock is held. */
 static ssize_t read_head(struct ofi_eq *eq, uint32_t *event, void *buf, size_t len, bool peek,
 			 struct ofi_eq_item **done)
 {
@@ -359,9 +355,7 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
 	return ret;
 }
 
-/*
- * Fills the caller's entry. Returns true if err_data points into the item, which must then be kept.
- */
+/* Fills the caller's entry. Returns true if the item must be kept, as err_data points into it. */
 static bool copy_err(const struct ofi_eq *eq, struct ofi_eq_item *item, struct fi_eq_err_entry *buf)
 {
 	bool sized = FI_VERSION_GE(eq->api_version, FI_VERSION(1, 5));
