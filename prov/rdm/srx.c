@@ -146,7 +146,7 @@ static const struct fi_ops_tagged srx_tagged_ops = {
 static int srx_check_attr(const struct ofi_domain *domain, const struct fi_rx_attr *limit,
 			  const struct fi_rx_attr *attr)
 {
-	const uint64_t caps = limit->caps | domain->info->caps;
+	const uint64_t caps = limit->caps | (domain->info->caps & ~SRX_CAPS);
 
 	if (!(attr->caps & ~caps) && attr->size <= limit->size &&
 	    attr->iov_limit <= limit->iov_limit)
