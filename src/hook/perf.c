@@ -36,17 +36,15 @@ static _Thread_local struct {
 	bool tried;
 	struct ofi_own_fd own;
 	struct perf_event_mmap_page *page;
-} counter;
+} counter = { .own = OFI_OWN_FD_INIT };
 
 static void close_counter(void *unused)
 {
 	(void)unused;
 	if (counter.page)
 		munmap(counter.page, (size_t)sysconf(_SC_PAGESIZE));
-	if (counter.tried)
-		ofi_own_fd_drop(&counter.own);
 	counter.page = NULL;
-	counter.own.fd = -1;
+	ofi_own_fd_drop(&counter.own);
 }
 
 static void open_counter(void)
@@ -167,9 +165,9 @@ static void start_over(void)
 {
 	struct ofi_hook_site *site;
 
-	if (counter.tried)
-		ofi_own_fd_drop(&counter.own);
-	memset(&counter, 0, sizeof(counter));
+	ofi_own_fd_drop(&counter.own);
+	counter.page = NULL;
+	counter.tried = false;
 	for (site = sites; site; site = site->next)
 		site->calls = site->again = site->errors = site->sum = 0;
 }
