@@ -141,7 +141,9 @@ static void bad_calls(void **state)
 	post(eq, FI_SHUTDOWN, NULL, "");
 	assert_int_equal(fi_eq_read(eq, NULL, buf, sizeof(buf), 0), -FI_EINVAL);
 	assert_int_equal(fi_eq_read(eq, &event, NULL, sizeof(buf), 0), -FI_EINVAL);
+	assert_int_equal(fi_eq_read(eq, &event, buf, 0, 0), -FI_ETOOSMALL);
 	assert_int_equal(fi_eq_read(eq, &event, NULL, 0, FI_PEEK), 0);
+	assert_int_equal(event, FI_SHUTDOWN);
 	assert_int_equal(fi_eq_read(eq, &event, buf, sizeof(buf), FI_SEND), -FI_EINVAL);
 	assert_int_equal(fi_eq_readerr(eq, NULL, 0), -FI_EINVAL);
 	assert_int_equal(fi_eq_write(eq, FI_NOTIFY, buf, 8, 0), -FI_EINVAL);

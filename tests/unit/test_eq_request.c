@@ -63,7 +63,9 @@ static void forgetting_rejects_unread_requests(void **state)
 	}
 	assert_int_equal(fi_eq_read(eq, &event, &entry, sizeof(entry), 0), sizeof(entry));
 	assert_int_equal(event, FI_CONNECTED);
+	post_request(eq);
 	close_eq(eq);
+	assert_int_equal(rejected, 3);
 }
 
 static void reading_no_entry_drops_a_request(void **state)
