@@ -279,7 +279,7 @@ static struct ofi_rdm_peer *meet_context(fi_addr_t fi_addr)
 	return ofi_rdm_peer_meet(&rc.rdm, fi_rx_addr(fi_addr, 2, CONTEXT_BITS), &err);
 }
 
-/* Who connected as no context is one when the application names it so and it is not connected. */
+/* A peer that is no longer connected becomes the context that the application names. */
 static void who_is_met_as_a_context_is_one(void **state)
 {
 	struct ofi_rdm_av av = { 0 };
@@ -299,7 +299,7 @@ static void who_is_met_as_a_context_is_one(void **state)
 	ofi_table_fini(&av.base.table);
 }
 
-/* The same for one to which another fi_addr refers. */
+/* A peer to which another fi_addr refers becomes one, too. */
 static void who_has_an_address_becomes_a_context(void **state)
 {
 	struct ofi_rdm_av av = { 0 };
@@ -313,7 +313,7 @@ static void who_has_an_address_becomes_a_context(void **state)
 	ofi_table_fini(&av.base.table);
 }
 
-/* Or completions would name it after whoever gets the fi_addr next. */
+/* Completions would otherwise name the peer after whoever gets the fi_addr next. */
 static void who_is_removed_while_connected_has_no_name(void **state)
 {
 	struct ofi_rdm_av av = { 0 };

@@ -184,7 +184,7 @@ static int polled_empty(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 	return 0;
 }
 
-/* What a queue completed after a poll, but before it was lost, is not taken for lost. */
+/* The application gets the completions that arrive between a poll and the loss of their queue. */
 static void test_lost_after_the_poll(void **state)
 {
 	struct rig *rig = *state;

@@ -62,7 +62,7 @@ static void test_mend_after_inject(void **state)
 	close_dgram(rig);
 }
 
-/* What the device flushes is reported, but not the marker behind it. */
+/* The application learns of each send that the device flushes, but not of the marker behind. */
 static void test_flushed_inject(void **state)
 {
 	struct rig *rig = *state;

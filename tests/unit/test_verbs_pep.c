@@ -377,7 +377,7 @@ static void another_device(void **state)
 	fake_ep_close(ep);
 }
 
-/* They are not the library's to keep: the application may close the domain before a request. */
+/* The application may close the domain that its hints named before a request arrives. */
 static void objects_of_the_hints_are_not_kept(void **state)
 {
 	struct ibv_device other = { .name = "rxe1" }, *devices[] = { &bed.device, &other };
@@ -430,7 +430,7 @@ static bool exceeds_limit(const struct fi_info *hints)
 	return false;
 }
 
-/* What the device of the passive endpoint can do is not what its application asks for. */
+/* The limits of the passive endpoint's device do not apply to the device of a request. */
 static void a_weaker_device_will_do(void **state)
 {
 	struct ibv_device weaker = { .name = "rxe1" };

@@ -336,7 +336,7 @@ static void expect_woken(struct rig *rig)
 	close_trigger(rig);
 }
 
-/* Who sleeps on the completion counter is woken, although nothing completes. */
+/* A thread that sleeps on the completion counter wakes, although nothing completes. */
 static void test_lost_device(void **state)
 {
 	struct rig *rig = *state;
