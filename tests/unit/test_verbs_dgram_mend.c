@@ -2,6 +2,7 @@
 /* Datagram endpoints that have sent without a completion and then stop at an error. */
 #include "unit.h"
 
+#include <unistd.h>
 #include "prov/verbs/dgram/dgram.h"
 #include "verbs_rig.h"
 
@@ -9,19 +10,30 @@ static struct fid_av *av;
 static fi_addr_t to;
 static uint8_t buf[256];
 
-static void open_dgram(struct rig *rig)
+static void dgram_hints(struct rig *rig)
 {
-	struct fi_av_attr attr = { .type = FI_AV_TABLE };
-
 	rig->info->caps = FI_MSG | FI_SEND | FI_RECV;
 	rig->info->addr_format = FI_ADDR_IB_UD;
 	rig->info->ep_attr->type = FI_EP_DGRAM;
 	rig->info->ep_attr->max_msg_size = sizeof(buf);
-	rig_open_ep(rig);
+}
+
+/* Enables the endpoint, too. */
+static void open_av(struct rig *rig)
+{
+	struct fi_av_attr attr = { .type = FI_AV_TABLE };
+
 	assert_int_equal(fi_av_open(rig->domain, &attr, &av, NULL), 0);
 	assert_int_equal(fi_ep_bind(rig->ep, &av->fid, 0), 0);
 	assert_int_equal(fi_enable(rig->ep), 0);
 	assert_int_equal(fi_av_insert(av, &vrb_dgram(rig->ep)->name, 1, &to, 0, NULL), 1);
+}
+
+static void open_dgram(struct rig *rig)
+{
+	dgram_hints(rig);
+	rig_open_ep(rig);
+	open_av(rig);
 }
 
 static void close_dgram(struct rig *rig)
@@ -82,11 +94,66 @@ static void test_flushed_inject(void **state)
 	close_dgram(rig);
 }
 
+/* Posts to a queue of an endpoint that counts and has no completion queue, until it is full. */
+static int fill(struct fid_ep *ep, bool sends)
+{
+	int n;
+
+	for (n = 0; !(sends ? fi_send(ep, buf, 8, NULL, to, NULL)
+			    : fi_recv(ep, buf, sizeof(buf), NULL, 0, NULL));
+	     n++)
+		;
+	return n;
+}
+
+/* The post itself reads the error, while it holds the lock of the queue that the error shuts. */
+static void full_queue_fails(struct rig *rig, bool sends)
+{
+	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP };
+	struct fid_cntr *cntr;
+	int n;
+
+	dgram_hints(rig);
+	rig_open_domain(rig);
+	assert_int_equal(fi_endpoint(rig->domain, rig->info, &rig->ep, NULL), 0);
+	assert_int_equal(fi_cntr_open(rig->domain, &attr, &cntr, NULL), 0);
+	assert_int_equal(fi_ep_bind(rig->ep, &cntr->fid, FI_SEND | FI_RECV), 0);
+	open_av(rig);
+	n = fill(rig->ep, sends);
+	assert_true(n > 1);
+	if (sends)
+		fake_complete_sends(rig_qp(rig), 1, IBV_WC_LOC_QP_OP_ERR);
+	else
+		fake_complete_recv(rig_qp(rig), IBV_WC_LOC_LEN_ERR, IBV_WC_RECV, 0, NULL);
+	rig_qp(rig)->state = IBV_QPS_ERR;
+	alarm(20);
+	assert_int_equal(fill(rig->ep, sends), 0);
+	fake_flush(rig_qp(rig));
+	assert_int_equal(fill(rig->ep, sends), n);
+	alarm(0);
+	assert_int_equal(rig_qp(rig)->state, IBV_QPS_RTS);
+	assert_int_equal(fi_cntr_readerr(cntr), n);
+	close_dgram(rig);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+}
+
+static void test_full_send_queue_fails(void **state)
+{
+	full_queue_fails(*state, true);
+}
+
+static void test_full_recv_queue_fails(void **state)
+{
+	full_queue_fails(*state, false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_mend_after_inject),
 		RIG_TEST(test_flushed_inject),
+		RIG_TEST(test_full_send_queue_fails),
+		RIG_TEST(test_full_recv_queue_fails),
 	};
 
 	return RIG_RUN("dgram mend", tests);

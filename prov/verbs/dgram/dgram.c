@@ -233,6 +233,22 @@ bool vrb_dgram_post_marker(struct vrb_dgram *ep)
 
 /* Broken queue pairs. */
 
+/*
+ * Does not wait for the lock: a post that finds its queue full reads completions and holds it.
+ * Whoever holds it fills the ring at most, with work requests that are flushed.
+ */
+static void dgram_shut(const struct vrb_dgram *ep, struct vrb_wq *wq)
+{
+	bool locks = ep->ep.lock_posts;
+
+	vrb_wq_set(wq, VRB_WQ_SHUT);
+	if (locks && !ofi_trylock(&wq->lock))
+		return;
+	vrb_wq_guard(wq);
+	if (locks)
+		ofi_unlock(&wq->lock);
+}
+
 void vrb_dgram_failed(struct vrb_dgram *ep)
 {
 	struct ibv_qp_init_attr init;
@@ -247,8 +263,8 @@ void vrb_dgram_failed(struct vrb_dgram *ep)
 		"endpoint %p: queue pair 0x%x is in the error state; it restarts once all outstanding completions have been read\n",
 		(void *)ep, ep->ep.qp_num);
 	__atomic_store_n(&ep->broken, true, __ATOMIC_RELEASE);
-	vrb_wq_shut(ep->ep.sq, ep->ep.domain->lock_posts);
-	vrb_wq_shut(ep->ep.rq, ep->ep.domain->lock_posts);
+	dgram_shut(ep, ep->ep.sq);
+	dgram_shut(ep, ep->ep.rq);
 }
 
 /* Returns true if the last send requests no completion and is not a marker. */
@@ -277,13 +293,15 @@ static void flush_silent(struct vrb_dgram *ep)
 }
 
 /*
- * Restarts a queue pair. Both queues are shut, so no thread posts; the caller holds the send
- * queue's lock. If the device refuses, the endpoint cannot be used anymore.
+ * Restarts a queue pair whose queues are shut. The caller holds both locks, so no thread posts.
+ * If the device refuses, the endpoint cannot be used anymore.
  */
 static bool dgram_restart(struct vrb_dgram *ep)
 {
 	int ret;
 
+	if (vrb_wq_used(ep->ep.rq))
+		vrb_cq_reclaim(ep->ep.rq->cq);
 	if (vrb_wq_used(ep->ep.rq))
 		return false;
 	if (vrb_wq_used(ep->ep.sq))
@@ -303,16 +321,14 @@ static bool dgram_restart(struct vrb_dgram *ep)
 
 bool vrb_dgram_mend(struct vrb_dgram *ep, const struct vrb_wq *posting)
 {
-	struct vrb_wq *sq = ep->ep.sq;
+	struct vrb_wq *other = posting == ep->ep.sq ? ep->ep.rq : ep->ep.sq;
 	bool good;
 
-	if (__atomic_load_n(&ep->ep.down_err, __ATOMIC_RELAXED) || !ep->ep.enabled)
+	if (__atomic_load_n(&ep->ep.down_err, __ATOMIC_RELAXED) || !ep->ep.enabled ||
+	    !ofi_trylock(&other->lock))
 		return false;
-	if (posting != sq)
-		ofi_lock(&sq->lock);
 	good = !vrb_dgram_is_broken(ep) || dgram_restart(ep);
-	if (posting != sq)
-		ofi_unlock(&sq->lock);
+	ofi_unlock(&other->lock);
 	return good;
 }
 
