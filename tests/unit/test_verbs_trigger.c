@@ -365,6 +365,25 @@ static void test_lost_post(void **state)
 	expect_woken(rig);
 }
 
+/* A later post finds that the device refuses everything. */
+static void test_lost_batch(void **state)
+{
+	struct rig *rig = *state;
+	struct fi_msg msg = { .addr = FI_ADDR_UNSPEC };
+
+	open_sleeper(rig);
+	queue_send(rig);
+	fi_cntr_add(when, 1);
+	sent(rig, 1);
+	assert_int_equal(ofi_cntr_trywait(&done->fid), 0);
+	expect_readable(false);
+	assert_int_equal(fi_sendmsg(rig->ep, &msg, FI_MORE), 0);
+	fake_qp(rig_qp(rig))->post_err = ENODEV;
+	fake_qp(rig_qp(rig))->deaf = true;
+	assert_int_equal(fi_sendmsg(rig->ep, &msg, 0), -FI_ENODEV);
+	expect_woken(rig);
+}
+
 static void test_bad(void **state)
 {
 	struct rig *rig = *state;
@@ -552,11 +571,14 @@ static void test_without(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_messages),       RIG_TEST(test_rma),     RIG_TEST(test_atomics),
-		RIG_TEST(test_deferred),       RIG_TEST(test_chain),   RIG_TEST(test_cancel),
-		RIG_TEST(test_full),	       RIG_TEST(test_down),    RIG_TEST(test_lost_device),
-		RIG_TEST(test_lost_post),      RIG_TEST(test_bad),     RIG_TEST(test_without),
-		RIG_TEST(test_domain_without), RIG_TEST(test_strange), RIG_TEST(test_one_way),
+		RIG_TEST(test_messages),    RIG_TEST(test_rma),
+		RIG_TEST(test_atomics),	    RIG_TEST(test_deferred),
+		RIG_TEST(test_chain),	    RIG_TEST(test_cancel),
+		RIG_TEST(test_full),	    RIG_TEST(test_down),
+		RIG_TEST(test_lost_device), RIG_TEST(test_lost_post),
+		RIG_TEST(test_lost_batch),  RIG_TEST(test_bad),
+		RIG_TEST(test_without),	    RIG_TEST(test_domain_without),
+		RIG_TEST(test_strange),	    RIG_TEST(test_one_way),
 		RIG_TEST(test_shared_rx),
 	};
 

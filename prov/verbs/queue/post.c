@@ -99,8 +99,10 @@ static void batch_give_up(struct vrb_ep *ep, const struct ibv_send_wr *refused, 
 		wr.wr = refused->wr; /* a datagram's destination */
 		err = ibv_post_send(sq->qp, &wr, &bad);
 	}
-	if (err)
+	if (err) {
 		vrb_wq_lose(sq);
+		ofi_cntr_wake_all(&ep->domain->base.triggers, &ep->watches);
+	}
 }
 
 ssize_t vrb_batch_ring(struct vrb_ep *ep, uint32_t mine)
