@@ -106,7 +106,7 @@ function row(t, name, def, min, max, type, doc)
 			add(name, "boolean", doc " (default: " (def + 0 ? "yes" : "no") ")")
 		else
 			add(name, "integer", doc " (0 to 65535, default: " def ")")
-	} else if (t == "STR") {
+	} else if (t == "STR" || t == "STRICT") {
 		name = word()
 		add(name, "string", text() " (default: none)")
 	} else if (t == "STR_OR") {

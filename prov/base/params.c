@@ -79,7 +79,7 @@ static void load_string(struct fi_provider *prov, const struct ofi_param *row, c
 	char *set = NULL;
 	int ret = fi_param_get(prov, row->name, &set);
 
-	*value = !ret && set && *set ? set : NULL;
+	*value = !ret && set && (*set || row->strict) ? set : NULL;
 }
 
 static void param_load(struct fi_provider *prov, const struct ofi_param *row, void *values)

@@ -15,6 +15,7 @@ struct ofi_param {
 	size_t offset;	    /* offset of the int, size_t or const char * field in the values */
 	bool unused;	    /* has no effect, as the doc says; a value other than def is logged */
 	const char *text;   /* default of a string, NULL for none */
+	bool strict;	    /* an empty string is a value, not the same as none */
 };
 
 /* A table row whose value goes to the field of the same name in struct values_. */

@@ -14,17 +14,18 @@ struct values {
 };
 
 static const struct ofi_param table[] = {
-	{ "depth", FI_PARAM_INT, 12, 0, 31, "A depth", offsetof(struct values, depth), false,
-	  NULL },
-	{ "flag", FI_PARAM_BOOL, 1, 0, 1, "A switch", offsetof(struct values, flag), false, NULL },
+	{ "depth", FI_PARAM_INT, 12, 0, 31, "A depth", offsetof(struct values, depth), false, NULL,
+	  false },
+	{ "flag", FI_PARAM_BOOL, 1, 0, 1, "A switch", offsetof(struct values, flag), false, NULL,
+	  false },
 	{ "bytes", FI_PARAM_SIZE_T, 64, 1, 4096, "A size", offsetof(struct values, bytes), false,
-	  NULL },
+	  NULL, false },
 	{ "device_name", FI_PARAM_STRING, 0, 0, 0, "A name", offsetof(struct values, name), false,
-	  NULL },
-	{ "use_odp", FI_PARAM_BOOL, 0, 0, 1, "Paging; no effect", 0, true, NULL },
-	{ "port", FI_PARAM_INT, 5678, 0, 65535, "A port; no effect", 0, true, NULL },
-	{ "policy", FI_PARAM_STRING, 0, 0, 0, "A policy; no effect", 0, true, NULL },
-	{ "room", FI_PARAM_SIZE_T, 7, 0, 65535, "Room; no effect", 0, true, NULL },
+	  NULL, false },
+	{ "use_odp", FI_PARAM_BOOL, 0, 0, 1, "Paging; no effect", 0, true, NULL, false },
+	{ "port", FI_PARAM_INT, 5678, 0, 65535, "A port; no effect", 0, true, NULL, false },
+	{ "policy", FI_PARAM_STRING, 0, 0, 0, "A policy; no effect", 0, true, NULL, false },
+	{ "room", FI_PARAM_SIZE_T, 7, 0, 65535, "Room; no effect", 0, true, NULL, false },
 };
 
 static struct fi_provider prov = { .name = "weird" };
@@ -80,6 +81,22 @@ static void test_empty_string(void **state)
 	(void)state;
 	setenv("FI_WEIRD_DEVICE_NAME", "", 1);
 	load();
+	assert_null(values.name);
+}
+
+/* What an empty variable would switch off must be able to tell it from an unset one. */
+static void test_strict_string(void **state)
+{
+	struct ofi_param row = table[3];
+
+	(void)state;
+	row.strict = true;
+	values.name = NULL;
+	setenv("FI_WEIRD_DEVICE_NAME", "", 1);
+	ofi_params_load(&prov, &row, 1, &values);
+	assert_string_equal(values.name, "");
+	unsetenv("FI_WEIRD_DEVICE_NAME");
+	ofi_params_load(&prov, &row, 1, &values);
 	assert_null(values.name);
 }
 
@@ -177,8 +194,9 @@ static void test_listed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_defaults), TEST(test_values),	 TEST(test_empty_string), TEST(test_range),
-		TEST(test_type),     TEST(test_unknown), TEST(test_unused),	  TEST(test_listed),
+		TEST(test_defaults),	  TEST(test_values), TEST(test_empty_string),
+		TEST(test_strict_string), TEST(test_range),  TEST(test_type),
+		TEST(test_unknown),	  TEST(test_unused), TEST(test_listed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -187,6 +187,21 @@ static void a_file_has_to_be_its_owners(void **state)
 	assert_int_equal(not_made(), -FI_EINVAL);
 }
 
+/* As a launcher leaves them whose secret is missing. */
+static void test_empty_variables(void **state)
+{
+	(void)state;
+	setenv("FI_VERBS_AUTH_KEY", "", 1);
+	vrb_params_init();
+	assert_true(vrb_rdm_secret_is_set(&info));
+	assert_int_equal(not_made(), -FI_EINVAL);
+	unsetenv("FI_VERBS_AUTH_KEY");
+	setenv("FI_VERBS_AUTH_KEY_FILE", "", 1);
+	vrb_params_init();
+	assert_int_equal(not_made(), -FI_ENOENT);
+	unsetenv("FI_VERBS_AUTH_KEY_FILE");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,6 +210,7 @@ int main(void)
 		cmocka_unit_test_setup(test_av_keys, begin),
 		cmocka_unit_test_setup(a_code_is_good_for_one_thing, begin),
 		cmocka_unit_test_setup(a_file_has_to_be_its_owners, begin),
+		cmocka_unit_test_setup(test_empty_variables, begin),
 	};
 
 	return cmocka_run_group_tests_name("rdm_secret", tests, NULL, NULL);

@@ -16,6 +16,12 @@
 		.name = #field_, .type = FI_PARAM_STRING, .text = (text_), .doc = (doc_), \
 		.offset = offsetof(struct vrb_params, field_)                             \
 	}
+/* A parameter of security: an empty string is refused, rather than taken for no request. */
+#define STRICT(field_, doc_)                                                             \
+	{                                                                                \
+		.name = #field_, .type = FI_PARAM_STRING, .strict = true, .doc = (doc_), \
+		.offset = offsetof(struct vrb_params, field_)                            \
+	}
 #define NO_EFFECT(name_, type_, def_, doc_) OFI_PARAM_UNUSED(name_, type_, def_, USHRT_MAX, doc_)
 
 const struct ofi_param vrb_param_table[] = {
@@ -68,13 +74,13 @@ const struct ofi_param vrb_param_table[] = {
 	INT(accept_rate, 256, 0, 1000000,
 	    "Reliable datagrams: connection requests per second that an endpoint accepts from one host "
 	    "for peers that are not in its address vector, after a burst of four times as many; 0 is no limit"),
-	STR(peers,
-	    "Reliable datagrams: peers that may connect: any, or known (only addresses in the endpoint's address vector)"),
-	STR(auth_key,
-	    "Reliable datagrams: job secret of endpoints opened without auth_key; all processes of a user can "
-	    "read each other's environment, so a file is better"),
-	STR(auth_key_file,
-	    "Reliable datagrams: file with the job secret, accessible to its owner only"),
+	STRICT(peers,
+	       "Reliable datagrams: peers that may connect: any, or known (only addresses in the endpoint's address vector)"),
+	STRICT(auth_key,
+	       "Reliable datagrams: job secret of endpoints opened without auth_key; all processes of a user can "
+	       "read each other's environment, so a file is better"),
+	STRICT(auth_key_file,
+	       "Reliable datagrams: file with the job secret, accessible to its owner only"),
 	STR(device_name, "Devices to use: a comma-separated list of names or prefixes of names"),
 	STR_OR(nic_affinity, "auto",
 	       "In which order devices are offered: auto, the nearest to the process's processors first, and "
