@@ -207,6 +207,26 @@ static void a_request_is_answered(void **state)
 	assert_int_equal(answered.count, 1);
 }
 
+static void expect_tclass(uint8_t tclass)
+{
+	assert_int_equal(active->rc.ud->path->attr.grh.traffic_class, tclass);
+}
+
+/* Another endpoint of the domain has needed the path to the host, without a traffic class. */
+static void a_connection_has_the_class_of_its_endpoint(void **state)
+{
+	(void)state;
+	ud_nodes[0].rc.rdm.info->tx_attr->tclass = fi_tc_dscp_set(33);
+	ask();
+	expect_tclass(33 << 2);
+	watch(1);
+	accept_it();
+	watch(1);
+	active->rc.ud->path = NULL;
+	assert_int_equal(vrb_ud_hear(&active->rc, &answered.event), 0);
+	expect_tclass(33 << 2);
+}
+
 static void expect_refused(void)
 {
 	assert_int_equal(answered.count, 1);
@@ -571,6 +591,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_request_is_answered, begin, end),
+		cmocka_unit_test_setup_teardown(a_connection_has_the_class_of_its_endpoint, begin,
+						end),
 		cmocka_unit_test_setup_teardown(a_request_is_answered, begin_srd, end),
 		cmocka_unit_test_setup_teardown(a_request_without_an_answer_is_repeated, begin_srd,
 						end),

@@ -6,6 +6,7 @@
 
 #include "prov/verbs/cm/cm_wire.h"
 #include "ud_net.h"
+#include "prov/verbs/rdm/ud_refuse.h"
 
 enum { HOSTS = 3 * VRB_UD_REFUSED_HOSTS };
 
@@ -284,6 +285,22 @@ static void strangers_are_of_few_hosts(void **state)
 	assert_true(takes_host(UD_STRANGER + 1, true));
 }
 
+/* Within a subnet of InfiniBand, packets name their sender by its LID alone. */
+static void test_without_a_gid(void **state)
+{
+	struct vrb_ud *all = ud_nodes[0].rc.ud;
+	struct ibv_ah_attr other = { .dlid = 5, .port_num = all->port.num };
+	struct ibv_ah_attr sender = { .dlid = 7, .port_num = all->port.num };
+	const struct vrb_ah *path;
+
+	(void)state;
+	assert_non_null(vrb_ud_path_get(all, &other));
+	assert_null(vrb_ud_refusal_path(all, &sender));
+	path = vrb_ud_path_get(all, &sender);
+	assert_non_null(path);
+	assert_ptr_equal(vrb_ud_refusal_path(all, &sender), path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -296,6 +313,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(peers_without_connection_are_refused, begin, end),
 		cmocka_unit_test_setup_teardown(nobody_is_looked_for, begin_ordered, end),
 		cmocka_unit_test_setup_teardown(answers_go_to_the_host_that_asked, begin_calm, end),
+		cmocka_unit_test_setup_teardown(test_without_a_gid, begin_calm, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,15 +76,22 @@ static struct ibv_ah *ah_create(struct ibv_pd *pd, struct ibv_ah_attr attr)
 	return NULL;
 }
 
-const struct vrb_ah *vrb_ah_get(void **tree, struct ibv_pd *pd, const struct ibv_ah_attr *attr)
+const struct vrb_ah *vrb_ah_find(void *const *tree, const struct ibv_ah_attr *attr)
 {
 	const struct vrb_ah wanted = { .attr = *attr };
-	struct vrb_ah **known = tfind(&wanted, tree, ah_compare);
+	struct vrb_ah **found = tfind(&wanted, tree, ah_compare);
+
+	return found ? *found : NULL;
+}
+
+const struct vrb_ah *vrb_ah_get(void **tree, struct ibv_pd *pd, const struct ibv_ah_attr *attr)
+{
+	const struct vrb_ah *known = vrb_ah_find(tree, attr);
 	struct ibv_ah *handle;
 	struct vrb_ah *ah;
 
 	if (known)
-		return *known;
+		return known;
 	handle = ah_create(pd, *attr);
 	if (!handle)
 		return NULL;

@@ -17,6 +17,8 @@ struct vrb_ah {
  * that guards the tree.
  */
 const struct vrb_ah *vrb_ah_to(void *const *tree, const union ibv_gid *gid);
+/* Returns the handle for `attr`, NULL if there is none. The caller holds the lock, too. */
+const struct vrb_ah *vrb_ah_find(void *const *tree, const struct ibv_ah_attr *attr);
 /*
  * Returns the tree's handle for `attr`, which is created at first use; NULL with errno set (FI_E*)
  * if that fails, which is logged. The caller holds the lock that guards the tree.

@@ -589,7 +589,11 @@ void vrb_ud_repost(struct vrb_ud *all);
 bool vrb_ud_attr_from(const struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx,
 		      struct ibv_ah_attr *attr);
 const struct vrb_ah *vrb_ud_path_get(struct vrb_ud *all, const struct ibv_ah_attr *attr);
-/* Returns one of the endpoint's paths to that GID, NULL if the domain has needed none yet. */
+/* Returns one of the domain's paths from this port to that GID, NULL if it has needed none yet. */
 const struct vrb_ah *vrb_ud_path_to(struct vrb_ud *all, const uint8_t *gid);
+/* Does the same for the sender of a packet, which only its LID may identify. */
+const struct vrb_ah *vrb_ud_path_back(struct vrb_ud *all, const struct ibv_ah_attr *attr);
+/* Returns a path like one of the domain's to that GID, in the endpoint's traffic class, or NULL. */
+const struct vrb_ah *vrb_ud_path_like(struct vrb_ud *all, const uint8_t *gid);
 
 #endif

@@ -117,7 +117,7 @@ bool vrb_ud_has_name(const struct ofi_rdm_peer *peer)
 static const struct vrb_ah *letter_path(struct vrb_ud *all, const struct ibv_ah_attr *attr)
 {
 	return all->unordered ? vrb_ud_path_get(all, attr)
-			      : vrb_ud_path_to(all, attr->grh.dgid.raw);
+			      : vrb_ud_path_like(all, attr->grh.dgid.raw);
 }
 
 static void forget_name(struct vrb_rc_conn *conn)

@@ -30,10 +30,30 @@ const struct vrb_ah *vrb_ud_path_to(struct vrb_ud *all, const uint8_t *gid)
 	ofi_lock(&domain->paths_lock);
 	path = vrb_ah_to(&domain->paths, &to);
 	ofi_unlock(&domain->paths_lock);
-	return path && path->attr.port_num == all->port.num &&
+	return path && path->attr.is_global && path->attr.port_num == all->port.num &&
 			       path->attr.grh.sgid_index == all->port.gid_index
 		       ? path
 		       : NULL;
+}
+
+const struct vrb_ah *vrb_ud_path_back(struct vrb_ud *all, const struct ibv_ah_attr *attr)
+{
+	struct vrb_domain *domain = vrb_rc_domain(all->ep);
+	const struct vrb_ah *path;
+
+	if (attr->is_global)
+		return vrb_ud_path_to(all, attr->grh.dgid.raw);
+	ofi_lock(&domain->paths_lock);
+	path = vrb_ah_find(&domain->paths, attr);
+	ofi_unlock(&domain->paths_lock);
+	return path;
+}
+
+const struct vrb_ah *vrb_ud_path_like(struct vrb_ud *all, const uint8_t *gid)
+{
+	const struct vrb_ah *known = vrb_ud_path_to(all, gid);
+
+	return known ? vrb_ud_path_get(all, &known->attr) : NULL;
 }
 
 const struct vrb_ah *vrb_ud_path_get(struct vrb_ud *all, const struct ibv_ah_attr *attr)

@@ -26,7 +26,7 @@ static bool may_refuse(struct vrb_ud *all)
  */
 const struct vrb_ah *vrb_ud_refusal_path(struct vrb_ud *all, const struct ibv_ah_attr *attr)
 {
-	const struct vrb_ah *known = vrb_ud_path_to(all, attr->grh.dgid.raw);
+	const struct vrb_ah *known = vrb_ud_path_back(all, attr);
 
 	if (known || !all->unordered || all->refused.hosts == VRB_UD_REFUSED_HOSTS)
 		return known;

@@ -145,7 +145,7 @@ int vrb_ud_hear(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 		return 0;
 	/* A letter names only the GID; a path of the connection manager has more. */
 	if (!event->id)
-		ud->path = vrb_ud_path_to(all, event->param.ud.ah_attr.grh.dgid.raw);
+		ud->path = vrb_ud_path_like(all, event->param.ud.ah_attr.grh.dgid.raw);
 	if (ud->path)
 		return 0;
 	all->stranger_hosts += all->unordered && vrb_rc_peer(conn->peer)->policy.stranger;
