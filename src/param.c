@@ -153,7 +153,8 @@ static int parse_size(const char *text, size_t *value)
 
 	errno = 0;
 	n = strtoull(text, &end, 0);
-	if (errno || end == text || *end || strchr(text, '-') || n > SIZE_MAX)
+	if (errno || end == text || *end || n > SIZE_MAX ||
+	    (strchr(text, '-') && strcmp(text, "-1")))
 		return -FI_EINVAL;
 	*value = (size_t)n;
 	return 0;
@@ -183,7 +184,7 @@ static const char *type_takes(enum fi_param_type type)
 	case FI_PARAM_BOOL:
 		return "0, 1, no, yes, false, true, off or on";
 	case FI_PARAM_SIZE_T:
-		return "a non-negative number";
+		return "a non-negative number, or -1 for the largest";
 	default:
 		return "a text";
 	}

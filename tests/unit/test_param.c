@@ -149,10 +149,12 @@ static void test_size(void **state)
 
 	(void)state;
 	assert_int_equal(define("size", FI_PARAM_SIZE_T), 0);
-	assert_int_equal(get_size("-1", &value), -FI_EINVAL);
+	assert_int_equal(get_size("-2", &value), -FI_EINVAL);
 	assert_int_equal(get_size("4k", &value), -FI_EINVAL);
 	assert_int_equal(get_size("99999999999999999999", &value), -FI_EINVAL);
 	assert_int_equal(value, 42);
+	assert_int_equal(get_size("-1", &value), 0);
+	assert_int_equal(value, SIZE_MAX);
 	assert_int_equal(get_size("18446744073709551615", &value), 0);
 	assert_true(value == SIZE_MAX);
 }

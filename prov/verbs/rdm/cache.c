@@ -95,13 +95,11 @@ int vrb_rdm_cache_open(struct vrb_domain *domain, struct ofi_mr_cache **cache)
 	opened->arg = domain;
 	fi_param_get(NULL, "mr_cache_max_count", &count);
 	fi_param_get(NULL, "mr_cache_max_size", &size);
-	if (count > MOST) {
+	if (count > MOST && count != SIZE_MAX)
 		FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
 			"fi_domain: FI_MR_CACHE_MAX_COUNT is %zu, %d regions are kept at most\n",
 			count, MOST);
-		count = MOST;
-	}
-	ret = ofi_mr_cache_init(opened, count, size, wants_monitor());
+	ret = ofi_mr_cache_init(opened, count < MOST ? count : MOST, size, wants_monitor());
 	if (ret) {
 		free(opened);
 		return ret;
