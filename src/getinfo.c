@@ -54,11 +54,6 @@ static int check_request(const struct request *req)
 			(unsigned long long)(req->flags & ~(GETINFO_FLAGS | FOREIGN_FLAGS)));
 		return -FI_EBADFLAGS;
 	}
-	if ((req->flags & FI_SOURCE) && !req->node && !req->service) {
-		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
-			"fi_getinfo: FI_SOURCE needs a node or a service\n");
-		return -FI_EINVAL;
-	}
 	return 0;
 }
 
@@ -313,6 +308,8 @@ OFI_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *servic
 	ret = check_request(&req);
 	if (ret)
 		return ret;
+	if (!node && !service)
+		req.flags &= ~FI_SOURCE;
 	if (FI_VERSION_LT(version, OLDEST)) /* MPICH asks for 0.0 first */
 		req.version = OLDEST;
 	if (hints && hints->fabric_attr)

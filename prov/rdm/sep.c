@@ -59,7 +59,8 @@ static int sep_tx_ctx(struct fid_ep *fid, int index, struct fi_tx_attr *attr, st
 	const struct fi_tx_attr *own = sep->info->tx_attr;
 	uint64_t op_flags = attr ? attr->op_flags : own->op_flags;
 	int ret = check_attr(sep, "fi_tx_context", attr ? attr->caps : 0,
-			     own->caps | sep->info->caps, op_flags, OFI_RDM_TX_OP_FLAGS);
+			     own->caps | sep->info->caps | FI_NAMED_RX_CTX, op_flags,
+			     OFI_RDM_TX_OP_FLAGS);
 
 	if (!ret)
 		ret = context_new(sep, "fi_tx_context", index, false, op_flags, ep, user);

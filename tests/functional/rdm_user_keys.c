@@ -166,6 +166,25 @@ static void nowhere(struct rdm_pair *pair)
 	OK(fi_close(&mr->fid));
 }
 
+/* Only regions that peers can access need a key of their own. */
+static void unique(struct rdm_pair *pair)
+{
+	struct fid_mr *mr = reg(pair, region[0], KEY), *local[2], *none;
+	int i;
+
+	for (i = 0; i < 2; i++)
+		OK(fi_mr_reg(pair->domain, other, LEN, FI_SEND | FI_RECV | FI_READ | FI_WRITE, 0,
+			     KEY, 0, &local[i], NULL));
+	RETURNS(fi_mr_reg(pair->domain, other, LEN, FI_REMOTE_READ, 0, KEY, 0, &none, NULL),
+		-FI_ENOKEY);
+	for (i = 0; i < 2; i++)
+		OK(fi_close(&local[i]->fid));
+	put(pair, out[1], SMALL, 0, KEY);
+	wait_for(pair, KEY, 1);
+	CHECK(!memcmp(region[0], out[1], SMALL));
+	OK(fi_close(&mr->fid));
+}
+
 static void test(void)
 {
 	struct rdm_pair pair;
@@ -175,6 +194,7 @@ static void test(void)
 	order(&pair);
 	reuse(&pair);
 	nowhere(&pair);
+	unique(&pair);
 	rdm_close(&pair);
 }
 

@@ -118,7 +118,6 @@ static void of_the_core(void)
 
 	REFUSED(fi_getinfo(FI_VERSION(99, 0), NULL, NULL, 0, NULL, &found));
 	REFUSED(fi_getinfo(FI_VERSION(2, 6), NULL, NULL, FI_TRIGGER, NULL, &found));
-	REFUSED(fi_getinfo(FI_VERSION(2, 6), NULL, NULL, FI_SOURCE, NULL, &found));
 	REFUSED(fi_getinfo(FI_VERSION(2, 6), NULL, NULL, 0, NULL, NULL));
 	REFUSED(fi_fabric(NULL, &other, NULL));
 	REFUSED(fi_fabric(info->fabric_attr, NULL, NULL));
@@ -217,7 +216,6 @@ static void of_queues(void)
 	struct fid_cq *other = NULL;
 
 	REFUSED(fi_cq_open(domain, &attr, &other, NULL));
-	REFUSED_AS(fi_cq_open(domain, NULL, &other, NULL), -FI_EINVAL);
 	attr = (struct fi_cq_attr){ .wait_obj = 99 };
 	REFUSED(fi_cq_open(domain, &attr, &other, NULL));
 	attr = (struct fi_cq_attr){ .flags = BAD_FLAG };

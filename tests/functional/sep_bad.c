@@ -100,7 +100,7 @@ static struct fid_cntr *other_direction(const struct sep_pair *pair, struct fid_
 static void reopen(struct sep_pair *pair)
 {
 	struct sep_side *side = &pair->side[1];
-	struct fi_tx_attr tx = { .op_flags = FI_INJECT };
+	struct fi_tx_attr tx = { .caps = FI_NAMED_RX_CTX, .op_flags = FI_INJECT };
 	struct fi_rx_attr rx = { .size = SIZE_MAX };
 	struct fid_cntr *cntr = other_direction(pair, side->tx[2], side->rx[2]);
 
@@ -147,6 +147,10 @@ static void test(void)
 	wrong_context(&pair);
 	no_context(&pair);
 	too_many(&pair);
+	sep_close(&pair);
+	/* Contexts may name those of peers although it was not requested. */
+	sep_open_caps(&pair, FI_THREAD_SAFE, FI_MSG | FI_RMA);
+	reopen(&pair);
 	sep_close(&pair);
 }
 

@@ -216,14 +216,12 @@ int vrb_resolve(const char *node, const char *service, uint64_t flags, const str
 		struct vrb_target *target, struct ofi_miss *why)
 {
 	uint32_t format = hints ? hints->addr_format : FI_FORMAT_UNSPEC;
-	bool source = flags & FI_SOURCE, named = node || service;
+	bool named = node || service, source = named && flags & FI_SOURCE;
 	int ret = 0;
 
 	target->src.count = 0;
 	target->dest.count = 0;
 	target->named_src = target->named_dest = false;
-	if (source && !named)
-		return bad("FI_SOURCE", "node and service are both NULL");
 	if (named)
 		ret = resolve_name(node, service, flags, format,
 				   source ? &target->src : &target->dest, why);

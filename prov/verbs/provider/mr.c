@@ -120,14 +120,14 @@ const struct ofi_domain_ops vrb_domain_mr_ops = {
 };
 
 /*
- * Returns true if the region can be found by its key. If the device chooses the keys, a region
- * without remote access has no unique key: soft-RoCE gives all of them 0, and no peer can name
- * them. An empty one has none, either.
+ * Returns true if the region can be found by its key. No peer can name a region without remote
+ * access, so its key need not be unique: soft-RoCE gives all of them 0, and programs do, too. If
+ * the device chooses the keys, an empty one has none, either.
  */
 static bool is_listed(const struct vrb_mr *mr)
 {
-	return mr->domain->rdm && (!vrb_mr_prov_key(mr->domain) ||
-				   (mr->count && mr->access & (FI_REMOTE_READ | FI_REMOTE_WRITE)));
+	return mr->domain->rdm && mr->access & (FI_REMOTE_READ | FI_REMOTE_WRITE) &&
+	       (mr->count || !vrb_mr_prov_key(mr->domain));
 }
 
 /*

@@ -220,11 +220,14 @@ int vrb_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq *
 		void *context)
 {
 	struct vrb_domain *domain = vrb_domain(fid);
+	struct fi_cq_attr none = { 0 };
 	struct vrb_cq *cq;
 	int ret;
 
-	if (!attr || !cq_fid)
-		return ofi_refuse_null(&vrb_prov, FI_LOG_CQ, "fi_cq_open", "attr or cq");
+	if (!cq_fid)
+		return ofi_refuse_null(&vrb_prov, FI_LOG_CQ, "fi_cq_open", "cq");
+	if (!attr)
+		attr = &none;
 	if (attr->flags & FI_PEER)
 		return ofi_cq_peer_open(&vrb_prov, vrb_cq_open, fid, attr, cq_fid, context);
 	ret = cq_check_attr(domain, attr);

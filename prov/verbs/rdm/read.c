@@ -315,9 +315,12 @@ int vrb_rc_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_c
 		   void *context)
 {
 	struct vrb_domain *domain = vrb_domain(fid);
+	struct fi_cq_attr none = { 0 };
 
-	if (!attr || !cq)
-		return ofi_refuse_null(domain->base.prov, FI_LOG_CQ, "fi_cq_open", "attr or cq");
+	if (!cq)
+		return ofi_refuse_null(domain->base.prov, FI_LOG_CQ, "fi_cq_open", "cq");
+	if (!attr)
+		attr = &none;
 	if (attr->flags & FI_PEER)
 		return ofi_cq_peer_open(domain->base.prov, vrb_rc_cq_open, fid, attr, cq, context);
 	return ofi_rdm_cq_open(&domain->base, attr, vrb_cq_vector(domain, attr), &cq_ops,
