@@ -25,7 +25,7 @@ static const char *hmem_obstacle(const struct fi_info *info)
 	if (type == FI_EP_DGRAM)
 		return "there is no device memory for FI_EP_DGRAM";
 	if (type == FI_EP_RDM && vrb_rdm_wants_ud(info))
-		return "verbs;ofi_rxd and FI_VERBS_RDM_TRANSPORT=ud have no device memory";
+		return "verbs;ofi_rxd and FI_VERBS_RDM_TRANSPORT=ud or auto have no device memory";
 	if (!ofi_hmem_any(&vrb_prov, &why))
 		return why;
 	return ofi_hmem_p2p_disabled()
