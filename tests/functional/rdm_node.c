@@ -26,6 +26,8 @@ static struct fi_info *get_info(const char *service)
 
 	CHECK(hints);
 	rdm_hint_device(hints);
+	if (service)
+		hints->addr_format = FI_FORMAT_UNSPEC; /* that of WEFT_ADDR */
 	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	hints->tx_attr->tclass = node_tclass;
 	if (node_auth_key) {

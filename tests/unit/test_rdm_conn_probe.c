@@ -17,8 +17,10 @@
 #define vrb_rdm_conn_parse fake_parse
 #define vrb_ud_conn_lost   fake_lost
 #define vrb_ud_conn_heard  fake_heard
+#define vrb_tclass_set_id  fake_tclass_set_id
 #define ofi_now_ms	   fake_now_ms
 #include "prov/verbs/rdm/conn_probe.c"
+#include "prov/verbs/rdm/conn_resolve.c"
 
 enum { PEERS = 40, TIMEOUT = 8000, SHORT = TIMEOUT / 8 };
 
@@ -28,6 +30,8 @@ static struct vrb_rc_peer peers[PEERS];
 static uint64_t now;
 static unsigned int created, probed[PEERS], answered[PEERS];
 static struct rdma_cm_id *ids[PEERS];
+static struct ofi_rdm_addr from, to; /* of the last probe */
+static uint8_t tos;
 
 uint64_t ofi_now_ms(void)
 {
@@ -37,10 +41,16 @@ uint64_t ofi_now_ms(void)
 int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src, struct sockaddr *dst, int ms)
 {
 	(void)id;
-	(void)src;
-	(void)dst;
 	(void)ms;
+	memcpy(&from, src, sizeof(from));
+	memcpy(&to, dst, sizeof(to));
 	return 0;
+}
+
+void vrb_tclass_set_id(struct vrb_tclass tclass, struct rdma_cm_id *id)
+{
+	(void)id;
+	tos = tclass.tos;
 }
 
 int rdma_resolve_route(struct rdma_cm_id *id, int ms)
@@ -137,6 +147,8 @@ void vrb_ud_conn_heard(struct vrb_rc_conn *conn)
 /* All have the same number; the last one is on another host. */
 static int begin(void **state)
 {
+	static struct fi_tx_attr tx = { .tclass = FI_TC_LOW_LATENCY };
+	static struct fi_info info = { .tx_attr = &tx };
 	static struct vrb_fabric fabric;
 	unsigned int i;
 
@@ -148,7 +160,12 @@ static int begin(void **state)
 	created = 0;
 	now = 1000000;
 	domain.fabric = &fabric;
+	domain.base.info = rc.rdm.info = &info;
 	rc.rdm.domain = &domain.base;
+	rc.rdm.self.in = (struct sockaddr_in){ .sin_family = AF_INET,
+					       .sin_port = htons(7000),
+					       .sin_addr.s_addr = htonl(0x0a000009) };
+	vrb_params.tclass_low_latency = 18;
 	vrb_params.rdm_connect_timeout = TIMEOUT;
 	for (i = 0; i < PEERS; i++) {
 		peers[i].rdm.ep = &rc.rdm;
@@ -330,6 +347,33 @@ static void host_answers_for_the_port(void **state)
 	assert_int_equal(lost, 1);
 }
 
+/* The peer's name has the number that the interface has on the peer's host. */
+static void they_leave_from_the_endpoints_address(void **state)
+{
+	struct sockaddr_in6 local = { .sin6_family = AF_INET6,
+				      .sin6_port = htons(7000),
+				      .sin6_addr.s6_addr = { 0xfe, 0x80, [15] = 9 },
+				      .sin6_scope_id = 2 };
+	struct sockaddr_in6 peer = { .sin6_family = AF_INET6,
+				     .sin6_port = htons(5000),
+				     .sin6_addr.s6_addr = { 0xfe, 0x80, [15] = 1 },
+				     .sin6_scope_id = 77 };
+
+	(void)state;
+	vrb_rdm_conn_probe_host(&peers[0].rdm);
+	assert_int_equal(from.in.sin_addr.s_addr, rc.rdm.self.in.sin_addr.s_addr);
+	assert_int_equal(from.in.sin_port, 0);
+	assert_int_equal(tos, 18 << 2);
+	rc.rdm.self.in6 = local;
+	rc.conns.scope = 2;
+	peers[1].rdm.addr.in6 = peer;
+	vrb_rdm_conn_probe_host(&peers[1].rdm);
+	local.sin6_port = peer.sin6_port = 0;
+	peer.sin6_scope_id = 2;
+	assert_memory_equal(&from.in6, &local, sizeof(local));
+	assert_memory_equal(&to.in6, &peer, sizeof(peer));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -339,6 +383,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(hosts_do_not_answer_for_each_other, begin, end),
 		cmocka_unit_test_setup_teardown(port_answers_for_the_connection, begin, end),
 		cmocka_unit_test_setup_teardown(host_answers_for_the_port, begin, end),
+		cmocka_unit_test_setup_teardown(they_leave_from_the_endpoints_address, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,6 @@
 #include "prov/verbs/cm/cm_wire.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
-#include "prov/verbs/provider/tclass.h"
 
 struct rdma_conn_param vrb_rdm_conn_param(const struct vrb_rc_conn *conn, const uint8_t *wire,
 					  uint8_t len)
@@ -49,36 +48,12 @@ static void conn_cm_drop(struct vrb_rc_conn *conn, struct ofi_rdm_conn_input inp
 	vrb_rdm_conn_step(peer, input);
 }
 
-static int create_id(struct vrb_rc_conn *conn)
-{
-	return vrb_cm_create_id(vrb_rdm_conn_cm(conn->ep), "connecting reliable datagrams",
-				&conn->owner, vrb_rc_domain(conn->ep)->ud, &conn->id);
-}
-
-/*
- * Resolves from the endpoint's listening address: the route to the peer may start at another
- * device, and the peer accepts a request only from the address that it names.
- */
 static int resolve_addr(struct vrb_rc_conn *conn)
 {
-	struct ofi_rdm_addr from = conn->ep->self, to = conn->peer->addr;
-	struct sockaddr *src;
-	int ret;
+	int ret = vrb_cm_create_id(vrb_rdm_conn_cm(conn->ep), "connecting reliable datagrams",
+				   &conn->owner, vrb_rc_domain(conn->ep)->ud, &conn->id);
 
-	ret = create_id(conn);
-	if (ret)
-		return ret;
-	vrb_tclass_set_id(vrb_tclass_of(conn->ep->domain->info, conn->ep->info), conn->id);
-	ofi_addr_set_port(&from.sa, 0);
-	ofi_rdm_addr_set_hint(&from, (struct ofi_rdm_addr_hint){ 0 });
-	ofi_rdm_addr_set_hint(&to, (struct ofi_rdm_addr_hint){ 0 });
-	if (to.sa.sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&to.in6.sin6_addr) &&
-	    !to.in6.sin6_scope_id)
-		to.in6.sin6_scope_id = vrb_rc(conn->ep)->conns.scope;
-	src = from.sa.sa_family == to.sa.sa_family ? &from.sa : NULL;
-	return rdma_resolve_addr(conn->id, src, &to.sa, vrb_params.resolve_timeout)
-		       ? vrb_errno(errno)
-		       : 0;
+	return ret ? ret : vrb_rdm_conn_resolve(conn->ep, conn->id, conn->peer->addr);
 }
 
 /* Writes the private data of a request. Returns its length, or 0 on failure. */

@@ -3,10 +3,11 @@
  * Shared by the files about connections: conn.c carries out the decisions of policy.h, conn_cm.c
  * talks to the connection manager, conn_request.c answers requests of peers, conn_event.c passes
  * events to the thread that is in the endpoint, conn_fault.c ends connections after faults,
- * conn_probe.c probes hosts, conn_ud.c serves connections on datagrams, conn_room.c makes room,
- * conn_free.c frees connections that have ended, conn_data.c fills and evaluates private data,
- * conn_first.c sends a message in a request, conn_open.c opens, closes and runs the timers. All
- * functions are called with the endpoint's lock held unless they say otherwise.
+ * conn_resolve.c resolves addresses, conn_probe.c probes hosts, conn_ud.c serves connections on
+ * datagrams, conn_room.c makes room, conn_free.c frees connections that have ended, conn_data.c
+ * fills and evaluates private data, conn_first.c sends a message in a request, conn_open.c opens,
+ * closes and runs the timers. All functions are called with the endpoint's lock held unless they
+ * say otherwise.
  */
 #ifndef VRB_RDM_CONN_INT_H
 #define VRB_RDM_CONN_INT_H
@@ -140,6 +141,14 @@ void vrb_rdm_conn_settle(struct ofi_rdm_ep *ep);
  */
 struct rdma_conn_param vrb_rdm_conn_param(const struct vrb_rc_conn *conn, const uint8_t *wire,
 					  uint8_t len);
+/*
+ * Resolves a peer's address from the endpoint's own: the route to the peer may start at another
+ * device, and the peer refuses a request from any address but the one that it names. A scope id is
+ * valid only on its own host, so the endpoint's replaces that of the peer's name. Returns 0 or
+ * -FI_E*.
+ */
+int vrb_rdm_conn_resolve(const struct ofi_rdm_ep *ep, struct rdma_cm_id *id,
+			 struct ofi_rdm_addr to);
 /* Requests a connection from the peer. */
 void vrb_rdm_conn_call(struct ofi_rdm_peer *peer);
 

@@ -29,7 +29,7 @@ static bool probe_begin(struct vrb_rdm_host_probe *probe)
 		ofi_addr_set_port(&addr.sa, 0);
 		ret = vrb_cm_create_id(cm, "asking a host", &probe->owner, false, &probe->id);
 	}
-	return !ret && !rdma_resolve_addr(probe->id, NULL, &addr.sa, vrb_params.resolve_timeout);
+	return !ret && !vrb_rdm_conn_resolve(probe->ep, probe->id, addr);
 }
 
 static void probe_destroy(struct vrb_rdm_deferred *deferred)
