@@ -12,7 +12,7 @@
 #include "work.h"
 
 /* Room for one element of every list that an operation may have. */
-#define ELEMENT (3 * sizeof(struct fi_ioc) + sizeof(struct fi_rma_ioc) + 2 * sizeof(void *))
+#define ELEMENT (3 * sizeof(struct fi_ioc) + sizeof(struct fi_rma_ioc) + 3 * sizeof(void *))
 
 _Static_assert(sizeof(struct fi_ioc) == sizeof(struct iovec) &&
 		       sizeof(struct fi_rma_ioc) == sizeof(struct fi_rma_iov),
@@ -108,6 +108,8 @@ static void keep_atomic(struct ofi_work *work, struct ofi_atomic_args *args)
 		args->compare = work->compare = KEEP(work, args->compare, args->compare_count);
 	if (args->result)
 		args->result = KEEP(work, args->result, args->result_count);
+	args->compare_desc = KEEP(work, has_hmem(work) ? ofi_desc_list(args->compare_desc) : NULL,
+				  args->compare_count);
 	args->result_desc = KEEP(work, read_desc(work, args->result_desc), args->result_count);
 }
 
@@ -162,6 +164,11 @@ static void keep_lists(struct ofi_work *work)
 	}
 }
 
+static int load(const struct ofi_work *work, void *to, const void *from, size_t len)
+{
+	return ofi_hmem_load(work->ops->copies_hmem && has_hmem(work), to, from, len);
+}
+
 /*
  * Copies the bytes that FI_INJECT allows the application to reuse. The operation has been checked.
  * Returns 0 or -FI_E*.
@@ -178,8 +185,7 @@ static int copy_iov(struct ofi_work *work, size_t *count, void **desc)
 	if (!to)
 		return -FI_ENOMEM;
 	for (i = 0; i < *count && !ret; to += work->iov[i++].iov_len)
-		ret = ofi_hmem_load(has_hmem(work), to, work->iov[i].iov_base,
-				    work->iov[i].iov_len);
+		ret = load(work, to, work->iov[i].iov_base, work->iov[i].iov_len);
 	work->iov[0] = (struct iovec){ work->copy, len };
 	*count = 1;
 	desc[0] = NULL;
@@ -193,7 +199,7 @@ static int copy_ioc(struct ofi_work *work, struct fi_ioc *ioc, size_t count, uin
 
 	for (i = 0; ioc && i < count && !ret; i++, *to += len) {
 		len = ioc[i].count * size;
-		ret = ofi_hmem_load(has_hmem(work), *to, ioc[i].addr, len);
+		ret = load(work, *to, ioc[i].addr, len);
 		ioc[i].addr = *to;
 	}
 	return ret;
@@ -209,7 +215,7 @@ static int copy_operands(struct ofi_work *work)
 	for (i = 0; i < args->msg.rma_iov_count; i++)
 		n += args->msg.rma_iov[i].count;
 	to = work->copy = malloc(2 * n * ofi_datatype_size(args->msg.datatype));
-	args->msg.desc = NULL;
+	args->msg.desc = args->compare_desc = NULL;
 	ret = to ? copy_ioc(work, work->ioc, args->msg.iov_count, &to) : -FI_ENOMEM;
 	return ret ? ret : copy_ioc(work, work->compare, args->compare_count, &to);
 }
@@ -358,6 +364,7 @@ static struct ofi_atomic_args atomic_of(const struct fi_deferred_work *from)
 	return (struct ofi_atomic_args){ .msg = compare->msg,
 					 .compare = compare->compare.msg_iov,
 					 .compare_count = compare->compare.iov_count,
+					 .compare_desc = compare->compare.desc,
 					 .result = compare->fetch.msg_iov,
 					 .result_count = compare->fetch.iov_count,
 					 .result_desc = compare->fetch.desc };

@@ -20,7 +20,7 @@ struct ofi_atomic_args {
 	struct fi_msg_atomic msg;
 	const struct fi_ioc *compare, *result;
 	size_t compare_count, result_count;
-	void **result_desc;
+	void **compare_desc, **result_desc;
 };
 
 /*
@@ -64,9 +64,10 @@ typedef bool ofi_work_find(const struct ofi_domain *domain, struct fid_ep *fid,
 			   struct ofi_work_ep *on);
 
 struct ofi_work_ops {
-	size_t size;	 /* size of the provider's struct, which begins with a struct ofi_work */
-	size_t limit;	 /* maximum length of a list of buffers */
-	bool reads_desc; /* descriptors of messages and atomic operations, also without FI_HMEM */
+	size_t size;	  /* size of the provider's struct, which begins with a struct ofi_work */
+	size_t limit;	  /* maximum length of a list of buffers */
+	bool reads_desc;  /* descriptors of messages and atomic operations, also without FI_HMEM */
+	bool copies_hmem; /* injected data may be in device memory; else prepare() refuses that */
 	/* Checks the call, and allocates the resources to make it. Returns 0 or -FI_E*. */
 	ssize_t (*prepare)(struct ofi_work *work);
 	/*

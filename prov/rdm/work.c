@@ -193,6 +193,7 @@ static int work_watch(struct ofi_work *work)
 const struct ofi_work_ops ofi_rdm_work_ops = {
 	.size = sizeof(struct rdm_work),
 	.limit = OFI_RDM_PROTO_IOV,
+	.copies_hmem = true,
 	.prepare = work_prepare,
 	.fire = work_fire,
 	.release = work_release,

@@ -3,8 +3,12 @@
 #include "unit.h"
 
 #include <arpa/inet.h>
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
+#include <rdma/fi_trigger.h>
+#include "cntr_rig.h"
 #include "hmem_rig.h"
+#include "prov/base/hmem_copy.h"
 
 #define ADDR 0xabcdef0123456788
 #define KEY  0x87654321
@@ -158,6 +162,41 @@ static void test_forbidden(void **state)
 	assert_int_equal(hmem_rig_copies + hmem_rig_asks, 0);
 }
 
+/* Work that waits for a counter is copied from host memory; device memory has its descriptor. */
+static void test_forbidden_triggered(void **state)
+{
+	struct rig *rig = *state;
+	void *desc = hmem_rig_desc();
+	struct fi_ioc operand = { host, 1 }, with, result = { host + 8, 1 };
+	struct fi_rma_ioc target = { .addr = ADDR, .count = 1, .key = KEY };
+	struct iovec iov = { host, 11 };
+	struct fi_triggered_context at = { .event_type = FI_TRIGGER_THRESHOLD };
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .context = &at };
+	struct fi_msg_atomic swap = {
+		&operand, NULL, 1, 0, &target, 1, FI_UINT64, FI_CSWAP, &at, 0
+	};
+
+	rig->info->caps |= FI_TRIGGER;
+	hmem_rig_connect(rig);
+	hmem_rig_forbid(rig);
+	ofi_hmem_finder = ofi_hmem_of;
+	with = (struct fi_ioc){ hmem_rig_memory, 1 };
+	at.trigger.threshold.cntr = cnt_open_cntr(rig, FI_WAIT_NONE);
+	at.trigger.threshold.threshold = 1;
+	assert_int_equal(fi_sendmsg(rig->ep, &msg, FI_TRIGGER | FI_INJECT), 0);
+	assert_int_equal(
+		fi_compare_atomicmsg(rig->ep, &swap, &with, &desc, 1, &result, NULL, 1, FI_TRIGGER),
+		-FI_EOPNOTSUPP);
+	fi_cntr_add(at.trigger.threshold.cntr, 1);
+	assert_int_equal(fake_qp(rig_qp(rig))->sends.total, 1);
+	assert_memory_equal(rig_sent(rig)->data, host, 11);
+	assert_int_equal(hmem_rig_copies + hmem_rig_asks, 0);
+	ofi_hmem_finder = NULL;
+	assert_int_equal(fi_close(&rig->ep->fid), 0);
+	rig->ep = NULL;
+	assert_int_equal(fi_close(&at.trigger.threshold.cntr->fid), 0);
+}
+
 static void test_write(void **state)
 {
 	struct rig *rig = *state;
@@ -231,9 +270,11 @@ static void test_recv(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_send),	    RIG_TEST(test_host),      RIG_TEST(test_inject),
-		RIG_TEST(test_copy_fails),  RIG_TEST(test_forbidden), RIG_TEST(test_write),
-		RIG_TEST(test_write_wrong), RIG_TEST(test_recv),      RIG_TEST(test_no_iov_limit),
+		RIG_TEST(test_send),	     RIG_TEST(test_host),
+		RIG_TEST(test_inject),	     RIG_TEST(test_copy_fails),
+		RIG_TEST(test_forbidden),    RIG_TEST(test_write),
+		RIG_TEST(test_write_wrong),  RIG_TEST(test_recv),
+		RIG_TEST(test_no_iov_limit), RIG_TEST(test_forbidden_triggered),
 	};
 
 	return RIG_RUN("verbs_hmem", tests);

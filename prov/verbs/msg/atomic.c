@@ -293,12 +293,12 @@ static ssize_t atomic_comparemsg(struct fid_ep *fid, const struct fi_msg_atomic 
 	struct target to;
 	ssize_t ret = msg_prepare(ep, msg, flags, &to, &mode);
 
-	(void)compare_desc;
 	if (ret == -FI_EBADFLAGS)
 		return vrb_trigger_atomic(ep, FI_OP_COMPARE_ATOMIC,
 					  &(struct ofi_atomic_args){ .msg = *msg,
 								     .compare = comparev,
 								     .compare_count = compare_count,
+								     .compare_desc = compare_desc,
 								     .result = resultv,
 								     .result_count = result_count,
 								     .result_desc = result_desc },

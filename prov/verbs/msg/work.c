@@ -71,7 +71,7 @@ static bool reads_device_memory(const struct vrb_ep *ep, const struct ofi_call *
 	case FI_OP_COMPARE_ATOMIC:
 		operands = operands_of(&call->atomic);
 		return is_of_device(ep, operands.buf, call->atomic.msg.desc, 0) ||
-		       is_of_device(ep, operands.compare, NULL, 0);
+		       is_of_device(ep, operands.compare, call->atomic.compare_desc, 0);
 	default:
 		return false;
 	}
