@@ -10,6 +10,7 @@
 #include "prov/base/refuse.h"
 #include <rdma/fi_errno.h>
 #include "atomic.h"
+#include "hmem.h"
 #include "lock.h"
 #include "objects.h"
 #include "op.h"
@@ -41,6 +42,26 @@ static bool have_elements(const struct fi_ioc *ioc, size_t count, size_t n)
 		if (!ioc[i].addr && ioc[i].count)
 			return false;
 	return ofi_rdm_ioc_elements(ioc, count) == n;
+}
+
+static size_t to_iov(struct iovec *iov, const struct fi_ioc *ioc, size_t count, size_t size)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		iov[i] = (struct iovec){ ioc[i].addr, ioc[i].count * size };
+	return count;
+}
+
+/* Checks buffers of n elements. Returns 0 or -FI_E*. */
+static int check_buffers(const struct ofi_rdm_ep *ep, const struct fi_ioc *ioc, void *const *desc,
+			 size_t count, size_t n)
+{
+	struct iovec iov[OFI_RDM_PROTO_IOV];
+
+	if (!have_elements(ioc, count, n))
+		return -FI_EINVAL;
+	return ofi_rdm_check_copy(ep, "fi_atomic", iov, desc, to_iov(iov, ioc, count, 1));
 }
 
 /* Adds up the elements of the target. A peer ends the connection if a range of it wraps around. */
@@ -75,24 +96,15 @@ static int atomic_check(const struct ofi_rdm_ep *ep, enum fi_op_type type,
 	if (!max || !ofi_rdm_atomic_is_of(type, a->msg.op))
 		return -FI_EOPNOTSUPP;
 	ret = target_elements(a, max, n);
+	if (!ret && !ofi_atomic_only_reads(type, a))
+		ret = check_buffers(ep, a->msg.msg_iov, a->msg.desc, a->msg.iov_count, *n);
+	if (!ret && type == FI_OP_COMPARE_ATOMIC)
+		ret = check_buffers(ep, a->compare, a->compare_desc, a->compare_count, *n);
+	if (!ret && type != FI_OP_ATOMIC)
+		ret = check_buffers(ep, a->result, a->result_desc, a->result_count, *n);
 	if (ret)
 		return ret;
-	if (!ofi_atomic_only_reads(type, a) && !have_elements(a->msg.msg_iov, a->msg.iov_count, *n))
-		return -FI_EINVAL;
-	if (type == FI_OP_COMPARE_ATOMIC && !have_elements(a->compare, a->compare_count, *n))
-		return -FI_EINVAL;
-	if (type != FI_OP_ATOMIC && !have_elements(a->result, a->result_count, *n))
-		return -FI_EINVAL;
 	return ep->enabled & OFI_RDM_TX ? 0 : ofi_rdm_not_enabled(ep);
-}
-
-static size_t to_iov(struct iovec *iov, const struct fi_ioc *ioc, size_t count, size_t size)
-{
-	size_t i;
-
-	for (i = 0; i < count; i++)
-		iov[i] = (struct iovec){ ioc[i].addr, ioc[i].count * size };
-	return count;
 }
 
 /*

@@ -86,9 +86,9 @@ static ssize_t atomic_fetchv(struct fid_ep *fid, const struct fi_ioc *ioc, void 
 		.msg = { ioc, desc, count, addr, NULL, 0, datatype, op, context, 0 },
 		.result = result,
 		.result_count = result_count,
+		.result_desc = result_desc,
 	};
 
-	(void)result_desc;
 	return result ? to_region(fid, FI_OP_FETCH_ATOMIC, &args, remote, key,
 				  ofi_rdm_tx_flags(fid, FLAGS))
 		      : -FI_EINVAL;
@@ -109,9 +109,10 @@ static ssize_t atomic_fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *m
 			       struct fi_ioc *result, void **result_desc, size_t result_count,
 			       uint64_t flags)
 {
-	struct ofi_atomic_args args = { .result = result, .result_count = result_count };
+	struct ofi_atomic_args args = { .result = result,
+					.result_count = result_count,
+					.result_desc = result_desc };
 
-	(void)result_desc;
 	return by_msg(fid, FI_OP_FETCH_ATOMIC, &args, msg, flags);
 }
 
@@ -125,12 +126,12 @@ static ssize_t atomic_comparev(struct fid_ep *fid, const struct fi_ioc *ioc, voi
 		.msg = { ioc, desc, count, addr, NULL, 0, datatype, op, context, 0 },
 		.compare = compare,
 		.compare_count = compare_count,
+		.compare_desc = compare_desc,
 		.result = result,
 		.result_count = result_count,
+		.result_desc = result_desc,
 	};
 
-	(void)compare_desc;
-	(void)result_desc;
 	return result ? to_region(fid, FI_OP_COMPARE_ATOMIC, &args, remote, key,
 				  ofi_rdm_tx_flags(fid, FLAGS))
 		      : -FI_EINVAL;
@@ -157,12 +158,12 @@ static ssize_t atomic_comparemsg(struct fid_ep *fid, const struct fi_msg_atomic 
 	struct ofi_atomic_args args = {
 		.compare = compare,
 		.compare_count = compare_count,
+		.compare_desc = compare_desc,
 		.result = result,
 		.result_count = result_count,
+		.result_desc = result_desc,
 	};
 
-	(void)compare_desc;
-	(void)result_desc;
 	return by_msg(fid, FI_OP_COMPARE_ATOMIC, &args, msg, flags);
 }
 

@@ -7,14 +7,16 @@
 #include "av.h"
 #include "coll.h"
 #include "cq.h"
+#include "hmem.h"
 #include "lock.h"
 #include "prov/base/refuse.h"
 
 #define FLAGS (FI_COMPLETION | FI_MORE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE)
 
 static ssize_t coll_call(struct fid_ep *fid, enum fi_collective_op kind, const void *buf,
-			 void *result, size_t count, fi_addr_t group, fi_addr_t root,
-			 enum fi_datatype datatype, enum fi_op op, uint64_t flags, void *context)
+			 void *desc, void *result, void *result_desc, size_t count, fi_addr_t group,
+			 fi_addr_t root, enum fi_datatype datatype, enum fi_op op, uint64_t flags,
+			 void *context)
 {
 	struct ofi_rdm_ep *ep = ofi_rdm(fid);
 	struct ofi_coll_call call = { .kind = kind,
@@ -26,12 +28,17 @@ static ssize_t coll_call(struct fid_ep *fid, enum fi_collective_op kind, const v
 				      .root = root,
 				      .context = context,
 				      .device = ep->hmem };
+	const struct iovec iov[] = { { (void *)(uintptr_t)buf, count }, { result, count } };
+	void *const descs[] = { desc, result_desc };
 	ssize_t ret;
 
 	if (flags & ~FLAGS)
 		return -FI_EBADFLAGS;
 	if (!ep->enabled)
 		return -FI_EOPBADSTATE;
+	ret = ofi_rdm_check_copy(ep, "collective", iov, descs, 2);
+	if (ret)
+		return ret;
 	if (ep->tx_selective && !((flags | ep->tx_op_flags) & FI_COMPLETION))
 		call.flags = OFI_RDM_SILENT;
 	ofi_rdm_lock(ep);
@@ -42,7 +49,8 @@ static ssize_t coll_call(struct fid_ep *fid, enum fi_collective_op kind, const v
 
 static ssize_t coll_barrier2(struct fid_ep *ep, fi_addr_t group, uint64_t flags, void *context)
 {
-	return coll_call(ep, FI_BARRIER, NULL, NULL, 0, group, 0, FI_VOID, FI_NOOP, flags, context);
+	return coll_call(ep, FI_BARRIER, NULL, NULL, NULL, NULL, 0, group, 0, FI_VOID, FI_NOOP,
+			 flags, context);
 }
 
 static ssize_t coll_barrier(struct fid_ep *ep, fi_addr_t group, void *context)
@@ -54,19 +62,16 @@ static ssize_t coll_broadcast(struct fid_ep *ep, void *buf, size_t count, void *
 			      fi_addr_t group, fi_addr_t root, enum fi_datatype datatype,
 			      uint64_t flags, void *context)
 {
-	(void)desc;
-	return coll_call(ep, FI_BROADCAST, NULL, buf, count, group, root, datatype, FI_NOOP, flags,
-			 context);
+	return coll_call(ep, FI_BROADCAST, NULL, NULL, buf, desc, count, group, root, datatype,
+			 FI_NOOP, flags, context);
 }
 
 static ssize_t coll_alltoall(struct fid_ep *ep, const void *buf, size_t count, void *desc,
 			     void *result, void *result_desc, fi_addr_t group,
 			     enum fi_datatype datatype, uint64_t flags, void *context)
 {
-	(void)desc;
-	(void)result_desc;
-	return coll_call(ep, FI_ALLTOALL, buf, result, count, group, 0, datatype, FI_NOOP, flags,
-			 context);
+	return coll_call(ep, FI_ALLTOALL, buf, desc, result, result_desc, count, group, 0, datatype,
+			 FI_NOOP, flags, context);
 }
 
 static ssize_t coll_allreduce(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -74,20 +79,16 @@ static ssize_t coll_allreduce(struct fid_ep *ep, const void *buf, size_t count, 
 			      enum fi_datatype datatype, enum fi_op op, uint64_t flags,
 			      void *context)
 {
-	(void)desc;
-	(void)result_desc;
-	return coll_call(ep, FI_ALLREDUCE, buf, result, count, group, 0, datatype, op, flags,
-			 context);
+	return coll_call(ep, FI_ALLREDUCE, buf, desc, result, result_desc, count, group, 0,
+			 datatype, op, flags, context);
 }
 
 static ssize_t coll_allgather(struct fid_ep *ep, const void *buf, size_t count, void *desc,
 			      void *result, void *result_desc, fi_addr_t group,
 			      enum fi_datatype datatype, uint64_t flags, void *context)
 {
-	(void)desc;
-	(void)result_desc;
-	return coll_call(ep, FI_ALLGATHER, buf, result, count, group, 0, datatype, FI_NOOP, flags,
-			 context);
+	return coll_call(ep, FI_ALLGATHER, buf, desc, result, result_desc, count, group, 0,
+			 datatype, FI_NOOP, flags, context);
 }
 
 static ssize_t coll_reduce_scatter(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -95,40 +96,32 @@ static ssize_t coll_reduce_scatter(struct fid_ep *ep, const void *buf, size_t co
 				   enum fi_datatype datatype, enum fi_op op, uint64_t flags,
 				   void *context)
 {
-	(void)desc;
-	(void)result_desc;
-	return coll_call(ep, FI_REDUCE_SCATTER, buf, result, count, group, 0, datatype, op, flags,
-			 context);
+	return coll_call(ep, FI_REDUCE_SCATTER, buf, desc, result, result_desc, count, group, 0,
+			 datatype, op, flags, context);
 }
 
 static ssize_t coll_reduce(struct fid_ep *ep, const void *buf, size_t count, void *desc,
 			   void *result, void *result_desc, fi_addr_t group, fi_addr_t root,
 			   enum fi_datatype datatype, enum fi_op op, uint64_t flags, void *context)
 {
-	(void)desc;
-	(void)result_desc;
-	return coll_call(ep, FI_REDUCE, buf, result, count, group, root, datatype, op, flags,
-			 context);
+	return coll_call(ep, FI_REDUCE, buf, desc, result, result_desc, count, group, root,
+			 datatype, op, flags, context);
 }
 
 static ssize_t coll_scatter(struct fid_ep *ep, const void *buf, size_t count, void *desc,
 			    void *result, void *result_desc, fi_addr_t group, fi_addr_t root,
 			    enum fi_datatype datatype, uint64_t flags, void *context)
 {
-	(void)desc;
-	(void)result_desc;
-	return coll_call(ep, FI_SCATTER, buf, result, count, group, root, datatype, FI_NOOP, flags,
-			 context);
+	return coll_call(ep, FI_SCATTER, buf, desc, result, result_desc, count, group, root,
+			 datatype, FI_NOOP, flags, context);
 }
 
 static ssize_t coll_gather(struct fid_ep *ep, const void *buf, size_t count, void *desc,
 			   void *result, void *result_desc, fi_addr_t group, fi_addr_t root,
 			   enum fi_datatype datatype, uint64_t flags, void *context)
 {
-	(void)desc;
-	(void)result_desc;
-	return coll_call(ep, FI_GATHER, buf, result, count, group, root, datatype, FI_NOOP, flags,
-			 context);
+	return coll_call(ep, FI_GATHER, buf, desc, result, result_desc, count, group, root,
+			 datatype, FI_NOOP, flags, context);
 }
 
 const struct fi_ops_collective ofi_rdm_coll_ops = {

@@ -6,9 +6,9 @@
 #include <rdma/fi_tagged.h>
 #include "objects.h"
 #include "fence.h"
+#include "hmem.h"
 #include "lock.h"
 #include "msg.h"
-#include "no_calls.h"
 #include "order.h"
 #include "peer.h"
 #include "stats.h"
@@ -101,7 +101,7 @@ static inline ssize_t msg_check(struct ofi_rdm_ep *ep, const struct fi_msg_tagge
 		ret = -FI_EMSGSIZE;
 	if (ret || !(ep->enabled & OFI_RDM_TX))
 		return ret ? ret : ofi_rdm_not_enabled(ep);
-	return ofi_rdm_check_copy(ep, "fi_send", msg->desc, msg->iov_count);
+	return ofi_rdm_check_copy(ep, "fi_send", msg->msg_iov, msg->desc, msg->iov_count);
 }
 
 /* Queues a message. The caller holds the lock. */

@@ -7,12 +7,12 @@
 #include "alias.h"
 #include "objects.h"
 #include "cq.h"
+#include "hmem.h"
 #include "lock.h"
 #include "peer.h"
 #include "calls.h"
 #include "complete.h"
 #include "msg.h"
-#include "no_calls.h"
 #include "srx.h"
 #include "work.h"
 
@@ -94,6 +94,11 @@ static OFI_OUTLINE ssize_t not_receiving(const struct ofi_rdm_ep *ep)
 	return ep->enabled & OFI_RDM_RX ? -FI_ENOSYS : ofi_rdm_not_enabled(ep);
 }
 
+static inline ssize_t check_memory(const struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg)
+{
+	return ofi_rdm_check_copy(ep, "fi_recv", msg->msg_iov, msg->desc, msg->iov_count);
+}
+
 static inline ssize_t recv_check(const struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg,
 				 uint64_t flags, uint64_t allowed)
 {
@@ -104,7 +109,7 @@ static inline ssize_t recv_check(const struct ofi_rdm_ep *ep, const struct fi_ms
 		return -FI_EINVAL;
 	if (!ep->receives)
 		return not_receiving(ep);
-	return ofi_rdm_check_copy(ep, "fi_recv", msg->desc, msg->iov_count);
+	return check_memory(ep, msg);
 }
 
 /* Deferred work completes once, so it takes only one message. */
@@ -227,6 +232,7 @@ static void probe_progress(struct ofi_rdm_ep *ep)
 
 ssize_t ofi_rdm_recv_probe(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
 {
+	bool takes = !(flags & (FI_PEEK | FI_DISCARD));
 	const struct ofi_rdm_ep *to;
 	size_t total;
 	ssize_t ret;
@@ -235,11 +241,12 @@ ssize_t ofi_rdm_recv_probe(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *ms
 	    !is_probe(flags & OFI_RDM_PROBE_FLAGS))
 		return -FI_EBADFLAGS;
 	/* A NULL buffer that would have to take bytes of a claimed message is an error. */
-	if (!(flags & (FI_PEEK | FI_DISCARD)) &&
-	    ofi_rdm_iov_total(msg->msg_iov, msg->iov_count, &total) == -FI_EINVAL)
+	if (takes && ofi_rdm_iov_total(msg->msg_iov, msg->iov_count, &total) == -FI_EINVAL)
 		return -FI_EINVAL;
 	if (!ep->receives)
 		return not_receiving(ep);
+	if (takes && check_memory(ep, msg))
+		return -FI_EOPNOTSUPP;
 	probe_progress(ep);
 	ofi_rdm_lock(ep);
 	to = ofi_rdm_srx_reporter(ep);

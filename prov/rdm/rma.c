@@ -6,8 +6,8 @@
 #include "prov/base/desc.h"
 #include "prov/base/mr_cache.h"
 #include <rdma/fi_errno.h>
+#include "hmem.h"
 #include "lock.h"
-#include "no_calls.h"
 #include "objects.h"
 #include "op.h"
 #include "order.h"
@@ -25,6 +25,22 @@
 static bool has_own(const struct fi_msg_rma *msg, uint64_t flags, bool read)
 {
 	return ofi_desc_permits(ofi_desc_at(msg->desc, 0), read) && !(flags & FI_INJECT);
+}
+
+/* Small transfers use a bounce buffer, also if the application's memory is not registered. */
+static bool is_bounced(const struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
+		       bool read, size_t total)
+{
+	return !has_own(msg, flags, read) && total <= ep->proto.xport.props.max_packet;
+}
+
+/* Returns true if the processor may access the application's memory. */
+static bool is_copied(const struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
+		      bool read, size_t total)
+{
+	bool by_target = !ep->prov_keys && total <= ep->proto.eager;
+
+	return by_target || is_bounced(ep, msg, flags, read, total);
 }
 
 static int rma_check(const struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
@@ -49,8 +65,9 @@ static int rma_check(const struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg, 
 		return -FI_EMSGSIZE;
 	if (!(ep->enabled & OFI_RDM_TX))
 		return ofi_rdm_not_enabled(ep);
-	return has_own(msg, flags, read) ? 0
-					 : ofi_rdm_check_copy(ep, "RMA", msg->desc, msg->iov_count);
+	if (!is_copied(ep, msg, flags, read, *total))
+		return 0;
+	return ofi_rdm_check_copy(ep, "RMA", msg->msg_iov, msg->desc, msg->iov_count);
 }
 
 /* Returns true if the data is copied behind a fence: operations before this one may change it. */
@@ -59,10 +76,7 @@ static bool is_late(const struct ofi_rdm_op *op, uint64_t flags)
 	return (op->fenced.fence || op->peer->marker) && !(flags & FI_INJECT);
 }
 
-/*
- * Small transfers use a bounce buffer, also if the application's memory is not registered. Returns
- * 0 or -FI_E*.
- */
+/* Returns 0 or -FI_E*. */
 static int use_bounce(struct ofi_rdm_op *op, const struct fi_msg_rma *msg, uint64_t flags,
 		      bool read, size_t total)
 {
@@ -116,7 +130,7 @@ static int set_local(struct ofi_rdm_op *op, const struct fi_msg_rma *msg, uint64
 {
 	if (!total)
 		return 0;
-	if (!has_own(msg, flags, read) && total <= op->peer->ep->proto.xport.props.max_packet)
+	if (is_bounced(op->peer->ep, msg, flags, read, total))
 		return use_bounce(op, msg, flags, read, total);
 	return use_memory(op, msg, read);
 }

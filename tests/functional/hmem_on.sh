@@ -13,7 +13,7 @@ if [ -z "${WEFT_DEVICE:-}" ]; then
 fi
 
 export FALSE_GPU=${1:?the kind of GPU}
-for name in hint_sets_gpu hmem_msg_atomic hmem_msg_ping hmem_rdm_msg hmem_rdm_permitted hmem_rdm_rma hmem_refused; do
+for name in hint_sets_gpu hmem_msg_atomic hmem_msg_ping hmem_rdm_msg hmem_rdm_permitted hmem_rdm_rma hmem_rdm_unmapped hmem_refused; do
 	output=$("$programs/$name" 2>&1) || {
 		echo "$name: exit status $?"
 		echo "$output"

@@ -113,6 +113,7 @@ static void test_dmabuf(void **state)
 	assert_int_equal(fcntl(exported, F_GETFD), -1); /* closed */
 	assert_int_equal(raw_base(mr), (uintptr_t)(memory + 64));
 	assert_int_equal(ofi_desc_iface(fi_mr_desc(mr)), FI_HMEM_CUDA);
+	assert_false(ofi_desc_is_dmabuf(fi_mr_desc(mr)));
 	assert_int_equal(ofi_desc_lkey(fi_mr_desc(mr)), fake.mr->lkey);
 	assert_int_equal(fi_close(&mr->fid), 0);
 }
@@ -229,6 +230,8 @@ static void test_own_dmabuf(void **state)
 	assert_int_equal(fake.dmabuf_fd, 5);
 	assert_int_equal(fake.dmabuf_offset, 8);
 	assert_int_equal(raw_base(mr), (uintptr_t)(memory + 8));
+	assert_int_equal(ofi_desc_iface(fi_mr_desc(mr)), FI_HMEM_CUDA);
+	assert_true(ofi_desc_is_dmabuf(fi_mr_desc(mr)));
 	assert_int_equal(fi_close(&mr->fid), 0);
 	mr = NULL;
 	fake.fail_at = fake.calls + 1;

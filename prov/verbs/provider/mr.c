@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "prov/base/cntr.h"
-#include "prov/base/desc.h"
 #include "prov/base/ops.h"
 #include "prov/base/reduce.h"
 #include <rdma/fi_domain.h>
@@ -502,16 +501,15 @@ static void set_fid(struct vrb_mr *mr, const struct vrb_mr_memory *memory, uint6
 {
 	static const struct ibv_mr none;
 	const struct ibv_mr *ibv = mr->count ? mr->buffers[0].ibv : &none;
-	enum fi_hmem_iface iface = memory && memory->hmem ? memory->hmem->iface : FI_HMEM_SYSTEM;
 
 	mr->fid = (struct fid_mr){
 		.fid = { .fclass = FI_CLASS_MR, .context = context, .ops = ofi_ops(&mr_fid_ops) },
 		.key = vrb_mr_prov_key(mr->domain) ? ibv->rkey : key,
 	};
 	if (mr->count == 1)
-		mr->fid.mem_desc =
-			ofi_desc(ibv->lkey, iface,
-				 ibv_access(mr->domain, mr->access) & IBV_ACCESS_LOCAL_WRITE);
+		mr->fid.mem_desc = vrb_mr_hmem_desc(memory, ibv->lkey,
+						    ibv_access(mr->domain, mr->access) &
+							    IBV_ACCESS_LOCAL_WRITE);
 }
 
 static int reg(struct vrb_domain *domain, const struct iovec *iov, size_t count,

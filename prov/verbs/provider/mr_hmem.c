@@ -12,6 +12,7 @@
 #include "domain.h"
 #include "err.h"
 #include "prov.h"
+#include "prov/base/desc.h"
 #include "prov/base/refuse.h"
 
 #define DMABUF_VERSION FI_VERSION(1, 20) /* earlier callers do not know FI_MR_DMABUF */
@@ -75,6 +76,14 @@ int vrb_mr_memory(const struct vrb_domain *domain, const struct fi_mr_attr *attr
 				  "fi_mr_regattr: device memory is registered as one buffer\n");
 	memory->iov = attr->mr_iov[0];
 	return 0;
+}
+
+void *vrb_mr_hmem_desc(const struct vrb_mr_memory *memory, uint32_t lkey, bool writable)
+{
+	bool device = memory && memory->hmem;
+	void *desc = ofi_desc(lkey, device ? memory->hmem->iface : FI_HMEM_SYSTEM, writable);
+
+	return device && memory->dmabuf ? ofi_desc_of_dmabuf(desc) : desc;
 }
 
 /* Returns a descriptor in *export, or false with the reason. */

@@ -33,5 +33,7 @@ struct ibv_mr *vrb_mr_hmem_try(const struct vrb_domain *domain, const struct vrb
 /* Registers memory of an interface or a dma-buf. On failure logs it and returns NULL with errno. */
 struct ibv_mr *vrb_mr_hmem_reg(const struct vrb_domain *domain, const struct vrb_mr_memory *memory,
 			       int access);
+/* Returns the descriptor of a region of this memory, or of the system's if it is NULL. */
+void *vrb_mr_hmem_desc(const struct vrb_mr_memory *memory, uint32_t lkey, bool writable);
 
 #endif

@@ -1,31 +1,42 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_OPT_CUDA_API_PERMITTED set to false: an endpoint whose device memory only RMA uses, by its
- * descriptors. It takes all other memory for the system's, and asks no GPU's library for anything.
+ * Descriptors of device memory tell whether a copy would need the library of the GPU. An endpoint
+ * with FI_OPT_CUDA_API_PERMITTED set to false has device memory that only RMA uses, by its
+ * descriptors. It takes all other memory for the system's, and asks that library for nothing.
  */
-#include "no_calls.h"
+#include "hmem.h"
 
 #include <rdma/fi_errno.h>
 #include "prov/base/desc.h"
+#include "prov/base/hmem_copy.h"
 #include "prov/base/refuse.h"
 
-static bool has_device(void *const *desc, size_t count)
+/* Returns NULL, or the reason why the memory is not copied. */
+static const char *no_copy(const struct ofi_rdm_ep *ep, const void *addr, const void *desc)
 {
-	while (count--)
-		if (ofi_desc_iface(ofi_desc_at(desc, count)))
-			return true;
-	return false;
+	if (!ofi_desc_iface(desc))
+		return NULL;
+	if (ep->hmem_options.no_calls)
+		return "FI_OPT_CUDA_API_PERMITTED does not permit that";
+	return ofi_desc_is_dmabuf(desc) && !ofi_hmem_at(true, addr)
+		       ? "the GPU's library does not know the address of its dma-buf"
+		       : NULL;
 }
 
-int ofi_rdm_check_host(const struct ofi_rdm_ep *ep, const char *call, void *const *desc,
-		       size_t count)
+int ofi_rdm_check_hmem(const struct ofi_rdm_ep *ep, const char *call, const struct iovec *iov,
+		       void *const *desc, size_t count)
 {
-	if (!has_device(desc, count))
+	const char *why = NULL;
+
+	while (count-- && !why)
+		if (iov[count].iov_len)
+			why = no_copy(ep, iov[count].iov_base, ofi_desc_at(desc, count));
+	if (!why)
 		return 0;
 	return ofi_refuse(
 		ep->domain->prov, FI_LOG_EP_DATA, -FI_EOPNOTSUPP,
-		"%s of device memory: it would be copied, which FI_OPT_CUDA_API_PERMITTED does not permit; use RMA by its descriptor\n",
-		call);
+		"%s of device memory: it would be copied, but %s; RMA without FI_INJECT needs no copy, given a descriptor and FI_MR_PROV_KEY\n",
+		call, why);
 }
 
 /* Returns NULL, or what of the endpoint copies device memory. */
