@@ -30,10 +30,10 @@ static int set_p2p(const struct fi_provider *prov, const struct fi_info *info,
 	if (to < FI_HMEM_P2P_ENABLED || to > FI_HMEM_P2P_DISABLED)
 		return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 				  "fi_setopt: FI_OPT_FI_HMEM_P2P has no value %d\n", to);
-	if (!copies && to == FI_HMEM_P2P_DISABLED)
+	if ((!copies || info->caps & FI_RMA) && to == FI_HMEM_P2P_DISABLED)
 		return ofi_decline(
 			prov, FI_LOG_EP_CTRL, -FI_EOPNOTSUPP,
-			"fi_setopt: FI_HMEM_P2P_DISABLED; FI_EP_MSG has no other way to device memory\n");
+			"fi_setopt: FI_HMEM_P2P_DISABLED; FI_EP_MSG and FI_RMA have no other way to device memory\n");
 	if (copies && to == FI_HMEM_P2P_REQUIRED)
 		return ofi_decline(
 			prov, FI_LOG_EP_CTRL, -FI_EOPNOTSUPP,

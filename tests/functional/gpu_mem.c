@@ -14,6 +14,7 @@ void gpu_reg(struct fid_domain *domain, void *buf, size_t len, uint64_t access, 
 		.mr_iov = &iov,
 		.iov_count = 1,
 		.access = access,
+		.requested_key = (uintptr_t)buf,
 		.iface = gpu->iface(),
 	};
 

@@ -107,28 +107,46 @@ static void test_multi(struct hmem_pair *h)
 	}
 }
 
-/* All are sent in packets, which are copied. */
-static void test_without_rdma(struct hmem_pair *h)
+static int set_p2p(struct hmem_pair *h, int side, int p2p)
 {
-	int i, p2p = FI_HMEM_P2P_REQUIRED;
-	uint64_t regions = 0;
+	return fi_setopt(&h->pair.side[side].ep->fid, FI_OPT_ENDPOINT, FI_OPT_FI_HMEM_P2P, &p2p,
+			 sizeof(p2p));
+}
+
+/* RMA goes peer to peer, short messages do not. */
+static void test_options(struct hmem_pair *h)
+{
 	bool permitted = false;
 
-	RETURNS(fi_setopt(&h->pair.side[0].ep->fid, FI_OPT_ENDPOINT, FI_OPT_FI_HMEM_P2P, &p2p,
-			  sizeof(p2p)),
-		-FI_EOPNOTSUPP);
+	RETURNS(set_p2p(h, 0, FI_HMEM_P2P_REQUIRED), -FI_EOPNOTSUPP);
+	RETURNS(set_p2p(h, 0, FI_HMEM_P2P_DISABLED), -FI_EOPNOTSUPP);
 	RETURNS(fi_setopt(&h->pair.side[0].ep->fid, FI_OPT_ENDPOINT, FI_OPT_CUDA_API_PERMITTED,
 			  &permitted, sizeof(permitted)),
 		-FI_EOPNOTSUPP);
-	p2p = FI_HMEM_P2P_DISABLED;
+}
+
+static void no_rma_hints(struct fi_info *hints)
+{
+	hints->caps = FI_TAGGED | FI_HMEM;
+}
+
+/* All are sent in packets, which are copied. */
+static void test_without_rdma(void)
+{
+	const struct rdm_change change = { .hints = no_rma_hints };
+	struct hmem_pair h;
+	uint64_t regions = 0;
+	int i;
+
+	hmem_open_with(&h, &change);
 	for (i = 1; i >= 0; i--) {
-		OK(fi_setopt(&h->pair.side[i].ep->fid, FI_OPT_ENDPOINT, FI_OPT_FI_HMEM_P2P, &p2p,
-			     sizeof(p2p)));
+		OK(set_p2p(&h, i, FI_HMEM_P2P_DISABLED));
 		regions = gpu->regions();
-		exchange(h, 300000, 77, false);
-		exchange(h, 300000, 78, true);
+		exchange(&h, 300000, 77, false);
+		exchange(&h, 300000, 78, true);
 	}
 	EQUAL(gpu->regions(), regions);
+	hmem_close(&h);
 }
 
 /* Neither a dma-buf nor peer memory: long messages go in packets, too. */
@@ -154,9 +172,10 @@ static void test(void)
 	test_untagged(&h);
 	test_truncated(&h);
 	test_unregistered(&h);
-	test_without_rdma(&h);
+	test_options(&h);
 	test_multi(&h);
 	hmem_close(&h);
+	test_without_rdma();
 }
 
 int main(void)

@@ -16,12 +16,11 @@ struct hmem_sep {
 	void *desc[2];
 };
 
-static void hmem_sep_open(struct hmem_sep *h)
+static void hmem_sep_open(struct hmem_sep *h, uint64_t caps)
 {
 	int i;
 
-	sep_open_caps(&h->pair, FI_THREAD_SAFE,
-		      FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_NAMED_RX_CTX | FI_HMEM);
+	sep_open_caps(&h->pair, FI_THREAD_SAFE, caps | FI_TAGGED | FI_NAMED_RX_CTX | FI_HMEM);
 	CHECK(h->pair.info->caps & FI_HMEM);
 	for (i = 0; i < 2; i++) {
 		h->buf[i] = gpu->alloc(SIZE);
@@ -151,11 +150,13 @@ static void test(void)
 {
 	struct hmem_sep h;
 
-	hmem_sep_open(&h);
+	hmem_sep_open(&h, FI_MSG | FI_RMA | FI_ATOMIC);
 	test_messages(&h);
 	test_injected(&h);
 	test_rma(&h);
 	test_atomic(&h);
+	hmem_sep_close(&h);
+	hmem_sep_open(&h, 0);
 	test_option(&h);
 	hmem_sep_close(&h);
 }

@@ -95,6 +95,10 @@ static void test_p2p(void **state)
 			 -FI_EOPNOTSUPP);
 	assert_int_equal(set(&options, FI_EP_RDM, FI_OPT_FI_HMEM_P2P, FI_HMEM_P2P_DISABLED), 0);
 	assert_int_equal(set(&options, FI_EP_RDM, FI_OPT_FI_HMEM_P2P, FI_HMEM_P2P_PREFERRED), 0);
+	info.caps |= FI_RMA;
+	assert_int_equal(set(&options, FI_EP_RDM, FI_OPT_FI_HMEM_P2P, FI_HMEM_P2P_DISABLED),
+			 -FI_EOPNOTSUPP);
+	info.caps &= ~FI_RMA;
 	assert_int_equal(options.p2p, FI_HMEM_P2P_PREFERRED);
 }
 
