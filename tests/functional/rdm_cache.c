@@ -60,7 +60,6 @@ static void with(const char *name, const char *value)
 static void test(void)
 {
 	with("FI_MR_CACHE_MAX_COUNT", "0");
-	with("FI_MR_CACHE_MAX_COUNT", "-1");
 	with("FI_MR_CACHE_MAX_SIZE", "4096");
 	with("FI_MR_CACHE_MONITOR", "disabled");
 }

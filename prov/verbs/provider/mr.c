@@ -439,7 +439,7 @@ static int mr_check(const struct vrb_domain *domain, const struct iovec *iov, si
 	if (!are_buffers(iov, count))
 		return ofi_refuse(
 			&vrb_prov, FI_LOG_MR, -FI_EINVAL,
-			"fi_mr_reg: a buffer at NULL, an empty one of several, or too many bytes\n");
+			"fi_mr_reg: a buffer at NULL, an empty one of several, or too many bytes; the memory must exist, so a region cannot be all of the address space\n");
 	if (access & ~ACCESS)
 		return ofi_refuse(
 			&vrb_prov, FI_LOG_MR, -FI_EINVAL,
