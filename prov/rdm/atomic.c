@@ -61,7 +61,9 @@ static int check_buffers(const struct ofi_rdm_ep *ep, const struct fi_ioc *ioc, 
 
 	if (!have_elements(ioc, count, n))
 		return -FI_EINVAL;
-	return ofi_rdm_check_copy(ep, "fi_atomic", iov, desc, to_iov(iov, ioc, count, 1));
+	if (!ofi_rdm_checks_copy(ep))
+		return 0;
+	return ofi_rdm_check_hmem(ep, "fi_atomic", iov, desc, to_iov(iov, ioc, count, 1));
 }
 
 /* Adds up the elements of the target. A peer ends the connection if a range of it wraps around. */

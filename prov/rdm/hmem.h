@@ -11,6 +11,12 @@ int ofi_rdm_may_stop_calls(const struct ofi_rdm_ep *ep, const struct fid *fid);
 int ofi_rdm_check_hmem(const struct ofi_rdm_ep *ep, const char *call, const struct iovec *iov,
 		       void *const *desc, size_t count);
 
+/* Returns true if descriptors tell whether memory may and can be copied. */
+static inline bool ofi_rdm_checks_copy(const struct ofi_rdm_ep *ep)
+{
+	return ofi_unlikely(ep->hmem || ep->hmem_options.no_calls);
+}
+
 /*
  * Returns 0 if the endpoint may and can copy memory with these descriptors, or logs and returns
  * -FI_EOPNOTSUPP.
@@ -18,9 +24,7 @@ int ofi_rdm_check_hmem(const struct ofi_rdm_ep *ep, const char *call, const stru
 static inline int ofi_rdm_check_copy(const struct ofi_rdm_ep *ep, const char *call,
 				     const struct iovec *iov, void *const *desc, size_t count)
 {
-	return ofi_likely(!ep->hmem && !ep->hmem_options.no_calls)
-		       ? 0
-		       : ofi_rdm_check_hmem(ep, call, iov, desc, count);
+	return ofi_rdm_checks_copy(ep) ? ofi_rdm_check_hmem(ep, call, iov, desc, count) : 0;
 }
 
 #endif
