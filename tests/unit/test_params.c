@@ -84,7 +84,7 @@ static void test_empty_string(void **state)
 	assert_null(values.name);
 }
 
-/* What an empty variable would switch off must be able to tell it from an unset one. */
+/* A parameter of security has to tell an empty variable from an unset one. */
 static void test_strict_string(void **state)
 {
 	struct ofi_param row = table[3];
