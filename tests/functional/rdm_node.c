@@ -235,3 +235,27 @@ void child_end(struct child *child)
 	EQUAL(status, 0);
 	close(child->sock);
 }
+
+void node_stop(struct node *node, struct child *parent)
+{
+	char byte;
+
+	raise(SIGSTOP);
+	node_wait(node);
+	child_say(parent, "d", 1);
+	child_hear(parent, &byte, 1);
+	node_close(node);
+}
+
+void node_outwait(struct node *node, struct child *child, int ms)
+{
+	char byte;
+
+	node_silent(node, ms);
+	CHECK(!kill(child->pid, SIGCONT));
+	node_wait(node);
+	child_hear(child, &byte, 1);
+	child_say(child, "e", 1);
+	child_end(child);
+	node_close(node);
+}

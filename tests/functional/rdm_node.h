@@ -79,5 +79,12 @@ void child_hear(const struct child *child, void *data, size_t len);
 void child_kill(struct child *child);
 /* Waits for the child, which must succeed. */
 void child_end(struct child *child);
+/* Stops this process, a child, with an operation outstanding, which completes once it continues. */
+void node_stop(struct node *node, struct child *parent);
+/*
+ * Waits beside a child that stops: the operation outstanding here completes after `ms`, when the
+ * child continues. Ends both.
+ */
+void node_outwait(struct node *node, struct child *child, int ms);
 
 #endif

@@ -3,7 +3,6 @@
  * An endpoint at the second address of an interface asks for a stopped peer from that address: the
  * peer, which then continues, refuses nobody.
  */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +19,6 @@ static char logs[] = "/tmp/rdm_stop_second.XXXXXX";
 static void peer(struct child *parent, void *arg)
 {
 	struct node node;
-	char byte;
 
 	(void)arg;
 	node_open(&node, "7495");
@@ -28,11 +26,7 @@ static void peer(struct child *parent, void *arg)
 	node_trecv(&node, in[1], LEN, 1, NULL);
 	child_say(parent, &node.name, sizeof(node.name));
 	node_wait(&node);
-	raise(SIGSTOP);
-	node_wait(&node);
-	child_say(parent, "d", 1);
-	child_hear(parent, &byte, 1);
-	node_close(&node);
+	node_stop(&node, parent);
 }
 
 static void run(void)
@@ -41,7 +35,6 @@ static void run(void)
 	struct node_name name;
 	struct node node;
 	fi_addr_t to;
-	char byte;
 
 	setenv("WEFT_ADDR", SECOND, 1);
 	node_open(&node, "7496");
@@ -51,13 +44,7 @@ static void run(void)
 	node_wait(&node);
 	sleep_ms(50);
 	node_tsend(&node, out, LEN, to, 1);
-	node_silent(&node, STOP_MS);
-	CHECK(!kill(child.pid, SIGCONT));
-	node_wait(&node);
-	child_hear(&child, &byte, 1);
-	child_say(&child, "e", 1);
-	child_end(&child);
-	node_close(&node);
+	node_outwait(&node, &child, STOP_MS);
 }
 
 static void test(void)
