@@ -336,17 +336,23 @@ static void expect_woken(struct rig *rig)
 	close_trigger(rig);
 }
 
-/* A thread that sleeps on the completion counter wakes, although nothing completes. */
-static void test_lost_device(void **state)
+/* A thread sleeps on the completion counter of a send that the device has. */
+static void sleep_on_send(struct rig *rig)
 {
-	struct rig *rig = *state;
-
 	open_sleeper(rig);
 	queue_send(rig);
 	fi_cntr_add(when, 1);
 	sent(rig, 1);
 	assert_int_equal(ofi_cntr_trywait(&done->fid), 0);
 	expect_readable(false);
+}
+
+/* A thread that sleeps on the completion counter wakes, although nothing completes. */
+static void test_lost_device(void **state)
+{
+	struct rig *rig = *state;
+
+	sleep_on_send(rig);
 	fake_qp(rig_qp(rig))->deaf = true;
 	vrb_ep_down(vrb_ep(rig->ep), -FI_ENODEV);
 	expect_woken(rig);
@@ -371,12 +377,7 @@ static void test_lost_batch(void **state)
 	struct rig *rig = *state;
 	struct fi_msg msg = { .addr = FI_ADDR_UNSPEC };
 
-	open_sleeper(rig);
-	queue_send(rig);
-	fi_cntr_add(when, 1);
-	sent(rig, 1);
-	assert_int_equal(ofi_cntr_trywait(&done->fid), 0);
-	expect_readable(false);
+	sleep_on_send(rig);
 	assert_int_equal(fi_sendmsg(rig->ep, &msg, FI_MORE), 0);
 	fake_qp(rig_qp(rig))->post_err = ENODEV;
 	fake_qp(rig_qp(rig))->deaf = true;
