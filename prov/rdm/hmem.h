@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What endpoints with FI_HMEM may copy, and FI_OPT_CUDA_API_PERMITTED set to false. */
+/* Checks what endpoints with FI_HMEM copy, and whether they may call the library of the GPU. */
 #ifndef OFI_RDM_HMEM_H
 #define OFI_RDM_HMEM_H
 

@@ -65,9 +65,9 @@ static int rma_check(const struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg, 
 		return -FI_EMSGSIZE;
 	if (!(ep->enabled & OFI_RDM_TX))
 		return ofi_rdm_not_enabled(ep);
-	if (!is_copied(ep, msg, flags, read, *total))
+	if (!ofi_rdm_checks_copy(ep) || !is_copied(ep, msg, flags, read, *total))
 		return 0;
-	return ofi_rdm_check_copy(ep, "RMA", msg->msg_iov, msg->desc, msg->iov_count);
+	return ofi_rdm_check_hmem(ep, "RMA", msg->msg_iov, msg->desc, msg->iov_count);
 }
 
 /* Returns true if the data is copied behind a fence: operations before this one may change it. */

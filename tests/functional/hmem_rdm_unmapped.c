@@ -147,7 +147,7 @@ static void test_unmapped(void)
 	hmem_close(&h);
 }
 
-/* Without FI_MR_PROV_KEY the target takes short transfers from a packet. */
+/* Without FI_MR_PROV_KEY, short transfers travel in packets, into which they would be copied. */
 static void test_user_keys(void)
 {
 	const struct rdm_change change = { .hints = no_key_hints };

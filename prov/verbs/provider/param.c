@@ -9,19 +9,16 @@
 #define INT(field_, def_, min_, max_, doc_) \
 	OFI_PARAM(vrb_params, field_, INT, def_, min_, max_, doc_)
 #define BOOL(field_, def_, doc_) OFI_PARAM(vrb_params, field_, BOOL, def_, 0, 1, doc_)
-#define STR(field_, doc_)	 STR_OR(field_, NULL, doc_)
 /* `text_` is the documented default; the field is NULL unless the parameter is set. */
-#define STR_OR(field_, text_, doc_)                                                       \
+#define STRING(field_, text_, strict_, doc_)                                              \
 	{                                                                                 \
 		.name = #field_, .type = FI_PARAM_STRING, .text = (text_), .doc = (doc_), \
-		.offset = offsetof(struct vrb_params, field_)                             \
+		.offset = offsetof(struct vrb_params, field_), .strict = (strict_)        \
 	}
+#define STR(field_, doc_)	    STRING(field_, NULL, false, doc_)
+#define STR_OR(field_, text_, doc_) STRING(field_, text_, false, doc_)
 /* A parameter of security: an empty string is refused, rather than taken for no request. */
-#define STRICT(field_, doc_)                                                             \
-	{                                                                                \
-		.name = #field_, .type = FI_PARAM_STRING, .strict = true, .doc = (doc_), \
-		.offset = offsetof(struct vrb_params, field_)                            \
-	}
+#define STRICT(field_, doc_)		    STRING(field_, NULL, true, doc_)
 #define NO_EFFECT(name_, type_, def_, doc_) OFI_PARAM_UNUSED(name_, type_, def_, USHRT_MAX, doc_)
 
 const struct ofi_param vrb_param_table[] = {
