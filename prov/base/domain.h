@@ -33,6 +33,7 @@ struct ofi_mr_place {
 	uint32_t rkey;
 	uint32_t count; /* number of the region's buffers */
 	bool opaque;	/* only a device memory interface can access it, if any can */
+	bool unbacked;	/* has no rkey, and need not be mapped until it is accessed */
 };
 
 /* Callbacks of the provider for the library. */

@@ -212,12 +212,30 @@ static ssize_t atomic_start(struct ofi_rdm_ep *ep, enum fi_op_type type,
 	return ofi_rdm_op_start(op);
 }
 
-int ofi_rdm_atomic_ask(struct ofi_rdm_op *op, const struct iovec *operands, size_t len)
+int ofi_rdm_op_ask(struct ofi_rdm_op *op, const struct ofi_rdm_wire_packet *packet,
+		   const struct iovec *operands, size_t offset, size_t len)
 {
 	struct ofi_rdm_peer *peer = op->peer;
-	uint8_t header[OFI_RDM_WIRE_HEADER_MAX],
-		list[OFI_RDM_PROTO_IOV * sizeof(struct ofi_rdm_wire_target)];
-	struct ofi_rdm_wire_packet packet = {
+	uint8_t header[OFI_RDM_WIRE_HEADER_MAX];
+
+	if (!ofi_rdm_flow_has_data_credit(&peer->proto.flow))
+		return -FI_EAGAIN;
+	if (ofi_rdm_xport(&peer->proto)
+		    ->send(&peer->proto, header, ofi_rdm_wire_build(header, packet), operands,
+			   offset, len, NULL))
+		return -FI_EAGAIN;
+	ofi_rdm_flow_take(&peer->proto.flow);
+	if (!op->waiting)
+		TAILQ_INSERT_TAIL(&peer->answers, op, wait);
+	op->waiting = true;
+	return 0;
+}
+
+int ofi_rdm_atomic_ask(struct ofi_rdm_op *op)
+{
+	const struct iovec operands = { op->operands, op->operands_len };
+	uint8_t list[OFI_RDM_PROTO_IOV * sizeof(struct ofi_rdm_wire_target)];
+	const struct ofi_rdm_wire_packet packet = {
 		.type = OFI_RDM_WIRE_ATOMIC_REQ,
 		.id = op->id,
 		.count = op->remote_count,
@@ -226,42 +244,31 @@ int ofi_rdm_atomic_ask(struct ofi_rdm_op *op, const struct iovec *operands, size
 	};
 	uint8_t i;
 
-	if (len > peer->proto.eager)
+	if (op->operands_len > op->peer->proto.eager)
 		return -FI_EMSGSIZE;
-	if (!ofi_rdm_flow_has_data_credit(&peer->proto.flow))
-		return -FI_EAGAIN;
 	for (i = 0; i < op->remote_count; i++)
 		ofi_rdm_wire_put_target(list, i,
 					&(struct ofi_rdm_wire_target){ op->remote[i].addr,
 								       op->remote[i].key,
 								       op->remote[i].len });
-	if (ofi_rdm_xport(&peer->proto)
-		    ->send(&peer->proto, header, ofi_rdm_wire_build(header, &packet), operands, 0,
-			   len, NULL))
-		return -FI_EAGAIN;
-	ofi_rdm_flow_take(&peer->proto.flow);
-	op->waiting = true;
-	TAILQ_INSERT_TAIL(&peer->answers, op, wait);
-	return 0;
+	return ofi_rdm_op_ask(op, &packet, &operands, 0, op->operands_len);
 }
 
 enum ofi_rdm_wire_error ofi_rdm_atomic_answer(struct ofi_rdm_peer *peer,
 					      const struct ofi_rdm_wire_packet *packet)
 {
 	struct ofi_rdm_op *op = ofi_rdm_op_at(peer->ep, packet->id);
-	struct iovec iov[OFI_RDM_PROTO_IOV];
 	size_t len;
 	int err = 0;
 
 	if (!op || op->peer != peer)
 		return OFI_RDM_WIRE_OK;
+	if (op->kind != OFI_RDM_OP_ATOMIC)
+		return ofi_rdm_keys_answered(op, packet);
 	len = op->atomic.kind == OFI_RDM_WIRE_ATOMIC_WRITE ? 0 : op->atomic.count * op->atomic.size;
 	if (!packet->status && packet->payload_len != len)
 		return OFI_RDM_WIRE_E_SHORT;
-	if (!packet->status && op->kind == OFI_RDM_OP_READ)
-		err = ofi_rdm_scatter(iov, ofi_rdm_local_iov(op, iov), packet->payload, len,
-				      peer->ep->hmem);
-	else if (!packet->status)
+	if (!packet->status)
 		err = ofi_rdm_scatter(op->result, op->result_count, packet->payload, len,
 				      peer->ep->hmem);
 	ofi_rdm_op_answered(op, err ? -err : (int)packet->status);

@@ -12,6 +12,8 @@
 #include "op.h"
 #include "reply.h"
 #include "prov/base/hmem_copy.h"
+#include "prov/base/mapped.h"
+#include "src/ds/min.h"
 
 static bool is_valid(const struct ofi_rdm_wire_packet *packet)
 {
@@ -34,7 +36,7 @@ struct piece {
  * NULL if the peer may not access it.
  */
 static void *place_of(struct ofi_domain *domain, uint64_t key, uint64_t address, uint64_t access,
-		      uint64_t *room)
+		      uint64_t *room, bool *unbacked)
 {
 	struct ofi_mr_place place;
 	uint32_t i = 0;
@@ -47,6 +49,7 @@ static void *place_of(struct ofi_domain *domain, uint64_t key, uint64_t address,
 		at = place.base + address;
 		if (at >= place.start && at - place.start < place.len) {
 			*room = place.len - (at - place.start);
+			*unbacked = place.unbacked;
 			/* A dma-buf need not be mapped where its addresses say. */
 			return place.opaque && !ofi_hmem_at(true, (void *)(uintptr_t)at)
 				       ? NULL
@@ -56,24 +59,36 @@ static void *place_of(struct ofi_domain *domain, uint64_t key, uint64_t address,
 	return NULL;
 }
 
-/* Returns the number of pieces, or 0 if the peer may not access all of the target. */
-static size_t pieces_of(struct ofi_domain *domain, const struct ofi_rdm_wire_target *target,
-			size_t size, uint64_t access, struct piece *pieces)
+/* Returns true if memory that need not be mapped is mapped for the access. */
+static bool is_there(const struct ofi_rdm_ep *ep, const struct piece *piece, size_t size,
+		     uint64_t access)
 {
-	uint64_t address = target->addr, left, room = 0, n;
-	size_t count;
+	return ofi_hmem_at(ep->hmem, piece->at) ||
+	       ofi_is_mapped(piece->at, piece->count * size, access & FI_REMOTE_WRITE);
+}
 
-	for (count = 0, left = target->count; left; count++, left -= n) {
-		if (count == OFI_MR_BUFFERS)
-			return 0;
-		pieces[count].at = place_of(domain, target->key, address, access, &room);
-		n = room / size < left ? room / size : left;
-		if (!pieces[count].at || !n)
-			return 0;
-		pieces[count].count = n;
-		address += n * size;
+/* Appends the pieces of a target. Returns FI_E* or 0. */
+static int add_pieces(const struct ofi_rdm_ep *ep, const struct ofi_rdm_wire_target *target,
+		      size_t size, uint64_t access, struct piece *pieces, size_t *count)
+{
+	uint64_t address = target->addr, left, room = 0;
+	size_t most = *count + OFI_MR_BUFFERS;
+	bool unbacked = false;
+	struct piece *piece;
+
+	for (left = target->count; left; left -= piece->count) {
+		if (*count == most)
+			return FI_EKEYREJECTED;
+		piece = &pieces[(*count)++];
+		piece->at = place_of(ep->domain, target->key, address, access, &room, &unbacked);
+		piece->count = ofi_min(room / size, left);
+		if (!piece->at || !piece->count)
+			return FI_EKEYREJECTED;
+		if (unbacked && !is_there(ep, piece, size, access))
+			return FI_EFAULT;
+		address += piece->count * size;
 	}
-	return count;
+	return 0;
 }
 
 static void apply_here(const struct ofi_rdm_wire_atomic *a, void *at, size_t count,
@@ -120,30 +135,18 @@ static int apply_atomic(bool device, const struct ofi_rdm_wire_atomic *a, void *
 	return 0;
 }
 
-/* Validates all targets before changing the first. */
-static int perform_locked(struct ofi_domain *domain, const struct ofi_rdm_wire_packet *packet,
-			  uint8_t *old)
+static int apply_pieces(struct ofi_rdm_ep *ep, const struct ofi_rdm_wire_packet *packet,
+			const struct piece *pieces, size_t count, uint8_t *old)
 {
 	const struct ofi_rdm_wire_atomic *a = &packet->atomic;
 	const uint8_t *operand = packet->payload, *compare = operand + (size_t)a->count * a->size;
-	struct piece pieces[OFI_RDM_WIRE_REGIONS * OFI_MR_BUFFERS];
-	struct ofi_rdm_wire_target target;
-	size_t i, n, count = 0;
+	size_t i, len;
 	int err = 0;
 
-	for (i = 0; i < packet->count; i++) {
-		ofi_rdm_wire_get_target(packet->list, (uint8_t)i, &target);
-		n = pieces_of(domain, &target, a->size, ofi_rdm_atomic_access(a->kind),
-			      &pieces[count]);
-		if (!n)
-			return FI_EKEYREJECTED;
-		count += n;
-	}
 	for (i = 0; i < count && !err; i++) {
-		size_t len = pieces[i].count * a->size;
-
-		err = apply_atomic(domain->info->caps & FI_HMEM, a, pieces[i].at, pieces[i].count,
-				   operand, compare, old);
+		len = pieces[i].count * a->size;
+		err = apply_atomic(ep->domain->info->caps & FI_HMEM, a, pieces[i].at,
+				   pieces[i].count, operand, compare, old);
 		operand += len;
 		compare += len;
 		old += len;
@@ -151,14 +154,33 @@ static int perform_locked(struct ofi_domain *domain, const struct ofi_rdm_wire_p
 	return err;
 }
 
+/* Validates all targets before changing the first. */
+static int perform_locked(struct ofi_rdm_ep *ep, const struct ofi_rdm_wire_packet *packet,
+			  uint8_t *old)
+{
+	const struct ofi_rdm_wire_atomic *a = &packet->atomic;
+	struct piece pieces[OFI_RDM_WIRE_REGIONS * OFI_MR_BUFFERS];
+	struct ofi_rdm_wire_target target;
+	size_t count = 0;
+	uint8_t i;
+	int err = 0;
+
+	for (i = 0; i < packet->count && !err; i++) {
+		ofi_rdm_wire_get_target(packet->list, i, &target);
+		err = add_pieces(ep, &target, a->size, ofi_rdm_atomic_access(a->kind), pieces,
+				 &count);
+	}
+	return err ? err : apply_pieces(ep, packet, pieces, count, old);
+}
+
 /* The regions stay registered meanwhile, because fi_close() of a region waits for the lock. */
-static int perform_atomic(struct ofi_domain *domain, const struct ofi_rdm_wire_packet *packet,
+static int perform_atomic(struct ofi_rdm_ep *ep, const struct ofi_rdm_wire_packet *packet,
 			  uint8_t *old)
 {
 	int err;
 
 	ofi_atomics_lock();
-	err = perform_locked(domain, packet, old);
+	err = perform_locked(ep, packet, old);
 	ofi_atomics_unlock();
 	return err;
 }
@@ -177,10 +199,10 @@ enum ofi_rdm_wire_error ofi_rdm_atomic_request(struct ofi_rdm_peer *peer,
 	if (!is_valid(packet) || len > peer->proto.eager || peer->ep->hmem_options.no_calls)
 		rsp.status = FI_EOPNOTSUPP;
 	else
-		rsp.status = (uint32_t)perform_atomic(peer->ep->domain, packet, old);
+		rsp.status = (uint32_t)perform_atomic(peer->ep, packet, old);
 	if (rsp.status == FI_EKEYREJECTED && !ofi_rdm_keys_missed(peer))
 		return OFI_RDM_WIRE_E_KEYS;
-	if (!rsp.status)
+	if (!rsp.status && !(packet->flags & OFI_RDM_WIRE_PART))
 		ofi_rdm_rma_event_atomic(peer->ep, packet);
 	if (!ofi_rdm_answer(peer, &rsp, old, rsp.status ? 0 : len))
 		ofi_rdm_xport(&peer->proto)->fault(&peer->proto, OFI_RDM_WIRE_E_MEMORY);

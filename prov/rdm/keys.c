@@ -3,7 +3,8 @@
  * Keys of remote memory. If the device chooses keys (FI_MR_PROV_KEY), a key is an rkey. If the
  * application chooses them, only the peer knows which memory a key stands for. The peer is asked,
  * and then the device performs the transfer; a transfer that fits in a packet is performed by the
- * peer at once, like an atomic.
+ * peer at once, like an atomic. If the device has no key, because the memory need not exist, the
+ * peer performs every transfer, packet by packet.
  *
  * The answer is not cached for later operations: the peer may close the region and reuse the key,
  * and the two applications may agree on that without the library noticing. A work request for a
@@ -13,8 +14,13 @@
 #include <string.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
+#include "prov/base/hmem_copy.h"
+#include "prov/base/refuse.h"
+#include "src/ds/min.h"
+#include "hmem.h"
 #include "op.h"
 #include "reply.h"
+#include "rma_event.h"
 
 /*
  * The topmost bits of the id of a KEY_REQ tell how the key will be used; the answer repeats them.
@@ -24,11 +30,16 @@
 #define ID_WRITES (1u << 30)
 
 #define MISSES 64 /* wrong keys after which the connection ends */
+#define PARTS  16 /* requests of one operation at a time: the target keeps their responses */
+
+/* The status of a KEY_RSP if the device has no key. */
+#define BY_TARGET FI_EOPNOTSUPP
 
 struct ofi_rdm_known {
 	uint64_t key, base;
 	uint32_t rkey;
 	uint32_t what;			      /* the access that was requested */
+	bool by_target;			      /* the device has no key */
 	uint8_t count;			      /* of the region's buffers, if there are several */
 	struct ofi_rdm_wire_region buffers[]; /* the key of each is its rkey */
 };
@@ -103,6 +114,20 @@ static int key_split(struct ofi_rdm_op *op, const struct ofi_rdm_remote *remote,
 	return 0;
 }
 
+/* The processor reads or writes the local memory, too. */
+static int use_target(struct ofi_rdm_op *op)
+{
+	struct ofi_rdm_ep *ep = op->peer->ep;
+
+	op->by_target = true;
+	if (!op->total || op->bounce || !ofi_rdm_checks_copy(ep))
+		return 0;
+	return ofi_refuse(
+		ep->domain->prov, FI_LOG_EP_DATA, -FI_EOPNOTSUPP,
+		"RMA of %zu B by an endpoint with FI_HMEM: the peer registered memory that need not exist, which no device can access; it needs FI_MR_ALLOCATED\n",
+		op->total);
+}
+
 static int use_known(struct ofi_rdm_op *op, uint8_t index, const struct ofi_rdm_known *known)
 {
 	struct ofi_rdm_remote *remote = &op->remote[index];
@@ -110,6 +135,8 @@ static int use_known(struct ofi_rdm_op *op, uint8_t index, const struct ofi_rdm_
 	remote->resolved = true;
 	remote->rkey = known->rkey;
 	remote->base = known->base;
+	if (known->by_target)
+		return use_target(op);
 	if (!known->rkey && !known->count)
 		return -FI_EKEYREJECTED;
 	if (known->count)
@@ -140,6 +167,8 @@ bool ofi_rdm_keys_by_target(const struct ofi_rdm_op *op)
 {
 	uint8_t i;
 
+	if (op->by_target)
+		return true;
 	if (op->peer->ep->prov_keys || op->has_data || !op->total ||
 	    op->total > op->peer->proto.eager)
 		return false;
@@ -149,25 +178,140 @@ bool ofi_rdm_keys_by_target(const struct ofi_rdm_op *op)
 	return true;
 }
 
+static size_t part_len(const struct ofi_rdm_op *op, size_t at)
+{
+	return ofi_min(op->peer->proto.eager, op->total - at);
+}
+
+/* Lists the places of the target that have these bytes of the operation. Returns their number. */
+static uint8_t list_places(const struct ofi_rdm_op *op, size_t at, size_t len, uint8_t *list)
+{
+	const struct ofi_rdm_remote *remote;
+	uint8_t count = 0;
+	size_t n;
+
+	for (remote = op->remote; len; at -= ofi_min(at, remote->len), remote++) {
+		if (at >= remote->len)
+			continue;
+		n = ofi_min(len, remote->len - at);
+		ofi_rdm_wire_put_target(
+			list, count++,
+			&(struct ofi_rdm_wire_target){ remote->addr + at, remote->key, n });
+		len -= n;
+	}
+	return count;
+}
+
+/* Requests the next part, as an atomic operation on bytes. */
+static int ask_part(struct ofi_rdm_op *op)
+{
+	bool read = op->kind == OFI_RDM_OP_READ;
+	size_t len = part_len(op, op->posted);
+	uint8_t list[OFI_RDM_PROTO_IOV * sizeof(struct ofi_rdm_wire_target)];
+	const struct ofi_rdm_wire_packet packet = {
+		.type = OFI_RDM_WIRE_ATOMIC_REQ,
+		.flags = op->owes ? OFI_RDM_WIRE_PART : 0,
+		.id = op->id,
+		.count = list_places(op, op->posted, len, list),
+		.atomic = {
+			.kind = read ? OFI_RDM_WIRE_ATOMIC_READ : OFI_RDM_WIRE_ATOMIC_WRITE,
+			.op = read ? FI_ATOMIC_READ : FI_ATOMIC_WRITE,
+			.datatype = FI_UINT8,
+			.size = 1,
+			.count = (uint32_t)len,
+		},
+		.list = list,
+	};
+	struct iovec iov[OFI_RDM_PROTO_IOV];
+	int ret;
+
+	ofi_rdm_local_iov(op, iov);
+	ret = ofi_rdm_op_ask(op, &packet, iov, op->posted, read ? 0 : len);
+	if (ret)
+		return ret;
+	op->parts++;
+	op->posted += len;
+	return 0;
+}
+
 /*
+ * The target counts a request as an operation. If it takes several, or brings data, an RMA event
+ * follows the last response and counts instead.
+ *
  * Forgets the known keys: a later operation of the device then asks for its key behind this one and
  * stays in order with it.
  */
 int ofi_rdm_keys_post(struct ofi_rdm_op *op)
 {
-	bool read = op->kind == OFI_RDM_OP_READ;
-	struct iovec iov[OFI_RDM_PROTO_IOV];
+	int ret;
 
-	ofi_rdm_local_iov(op, iov);
-	op->atomic = (struct ofi_rdm_wire_atomic){
-		.kind = read ? OFI_RDM_WIRE_ATOMIC_READ : OFI_RDM_WIRE_ATOMIC_WRITE,
-		.op = read ? FI_ATOMIC_READ : FI_ATOMIC_WRITE,
-		.datatype = FI_UINT8,
-		.size = 1,
-		.count = (uint32_t)op->total,
-	};
+	if (op->by_target && !op->posted)
+		op->owes = ofi_rdm_rma_event_is_due(op);
 	ofi_rdm_keys_forget(op->peer);
-	return ofi_rdm_atomic_ask(op, iov, read ? 0 : op->total);
+	while (op->posted < op->total && !op->err) {
+		ret = op->parts < PARTS ? ask_part(op) : -FI_EAGAIN;
+		if (ret)
+			return ret;
+	}
+	if (op->parts && (op->owes || op->err))
+		return -FI_EAGAIN;
+	if (op->err)
+		return -op->err;
+	if (op->owes) {
+		ret = ofi_rdm_rma_event_post(op);
+		if (ret)
+			return ret;
+		op->owes = false;
+	}
+	op->posted_all = true;
+	return 0;
+}
+
+/* Returns 0 or -FI_E*. */
+static int store_part(const struct ofi_rdm_op *op, size_t at, const uint8_t *from, size_t len)
+{
+	const struct ofi_rdm_local *local;
+	size_t n;
+	int ret = 0;
+
+	for (local = op->local; len && !ret; at -= ofi_min(at, local->len), local++) {
+		if (at >= local->len)
+			continue;
+		n = ofi_min(len, local->len - at);
+		ret = ofi_hmem_store(op->peer->ep->hmem, local->addr + at, from, n);
+		from += n;
+		len -= n;
+	}
+	return ret;
+}
+
+/* The responses arrive in the order of the requests. */
+enum ofi_rdm_wire_error ofi_rdm_keys_answered(struct ofi_rdm_op *op,
+					      const struct ofi_rdm_wire_packet *packet)
+{
+	size_t eager = op->peer->proto.eager, len = 0,
+	       at = ((op->posted + eager - 1) / eager - op->parts) * eager;
+	struct ofi_rdm_peer *peer = op->peer;
+	int err = (int)packet->status;
+
+	if (op->kind == OFI_RDM_OP_READ)
+		len = part_len(op, at);
+	if (!err && packet->payload_len != len)
+		return OFI_RDM_WIRE_E_SHORT;
+	if (!err)
+		err = -store_part(op, at, packet->payload, len);
+	if (!op->err)
+		op->err = err;
+	op->parts--;
+	if (op->posted_all && !op->parts)
+		ofi_rdm_op_answered(op, op->err);
+	if (op->posted_all)
+		return OFI_RDM_WIRE_OK;
+	if (!op->parts)
+		TAILQ_REMOVE(&peer->answers, op, wait);
+	op->waiting = op->parts;
+	ofi_rdm_ops_pump(peer);
+	return OFI_RDM_WIRE_OK;
 }
 
 int ofi_rdm_keys_resolve(struct ofi_rdm_op *op)
@@ -224,6 +368,10 @@ static bool find_region(struct ofi_domain *domain, const struct ofi_rdm_wire_pac
 
 	if (!domain->ops->mr_find(domain, packet->key, 0, &place) || !allows(&place, packet->id))
 		return false;
+	if (place.unbacked) {
+		rsp->status = BY_TARGET;
+		return true;
+	}
 	rsp->key = place.rkey;
 	rsp->addr = place.base;
 	rsp->len = place.len;
@@ -260,6 +408,7 @@ static void key_remember(struct ofi_rdm_peer *peer, const struct ofi_rdm_wire_pa
 	known->base = packet->addr;
 	known->what = peer->key_id & (ID_READS | ID_WRITES);
 	known->rkey = packet->status ? 0 : (uint32_t)packet->key;
+	known->by_target = packet->status == BY_TARGET;
 	known->count = packet->status ? 0 : packet->count;
 	for (i = 0; i < known->count; i++)
 		ofi_rdm_wire_get_region(packet->list, i, &known->buffers[i]);
@@ -298,6 +447,7 @@ void ofi_rdm_keys_unresolve(struct ofi_rdm_peer *peer)
 	STAILQ_FOREACH (op, &peer->ops, link) {
 		for (i = 0; i < op->remote_count; i++)
 			op->remote[i].resolved = false;
+		op->by_target = false;
 		free(op->split);
 		op->split = NULL;
 	}

@@ -181,13 +181,14 @@ static int op_post(struct ofi_rdm_op *op)
 	int ret;
 
 	if (op->kind == OFI_RDM_OP_ATOMIC)
-		return ofi_rdm_atomic_ask(op, &(struct iovec){ op->operands, op->operands_len },
-					  op->operands_len);
+		return ofi_rdm_atomic_ask(op);
 	if (ofi_rdm_keys_by_target(op))
 		return ofi_rdm_keys_post(op);
 	ret = ofi_rdm_keys_resolve(op);
 	if (ret)
 		return ret;
+	if (op->by_target)
+		return ofi_rdm_keys_post(op);
 	op->owes = ofi_rdm_rma_event_is_due(op);
 	if (!op->posted_all)
 		ret = post_all(op);
@@ -223,13 +224,16 @@ void ofi_rdm_ops_pump(struct ofi_rdm_peer *peer)
 		ret = op_post(op);
 		if (ret == -FI_EAGAIN) {
 			/* The operation waits neither for a credit nor for an answer. */
-			if (ofi_rdm_flow_has_data_credit(&peer->proto.flow) && !peer->asked)
+			if (ofi_rdm_flow_has_data_credit(&peer->proto.flow) && !peer->asked &&
+			    !op->parts)
 				ofi_rdm_xport(&peer->proto)->retry(&peer->proto);
 			return;
 		}
 		STAILQ_REMOVE_HEAD(&peer->ops, link);
 		if (ret)
 			op_fail(op, -ret);
+		else if (ofi_unlikely(op->by_target && !op->parts && !op->inflight))
+			op_finish(op); /* empty */
 	}
 }
 

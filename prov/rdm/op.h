@@ -48,6 +48,7 @@ struct ofi_rdm_op {
 	bool has_data; /* for the target's completion queue */
 	bool owes;     /* an RMA event is due once everything is posted */
 	bool posted_all;
+	bool by_target; /* the target performs it, although it is long or has data */
 	uint32_t id;
 	struct ofi_rdm_peer *peer;
 	void *context;
@@ -58,11 +59,12 @@ struct ofi_rdm_op {
 	struct ofi_rdm_remote *split; /* remote[] buffer by buffer if a key has several, or NULL */
 	uint8_t split_count;
 	size_t total;
-	size_t posted; /* bytes */
+	size_t posted; /* bytes, posted or requested */
 	uint64_t data;
 	uint32_t inflight;	       /* work requests in flight */
 	int err;		       /* FI_E* */
 	int status;		       /* status of the failed work request */
+	uint32_t parts;		       /* requests for parts of it that await their responses */
 	struct ofi_rdm_bounce *bounce; /* the buffer that local[0] points into */
 	/* Destination of a bounced read or of fetched values; source of a write while `late`. */
 	struct iovec result[OFI_RDM_PROTO_IOV];
@@ -102,11 +104,14 @@ size_t ofi_rdm_local_iov(const struct ofi_rdm_op *op, struct iovec *iov);
 
 /* In atomic.c and keys.c. */
 
+/* Sends the target a request to apply op->atomic to op->remote. Returns 0 or -FI_E*. */
+int ofi_rdm_atomic_ask(struct ofi_rdm_op *op);
 /*
- * Sends the target a request to apply op->atomic to op->remote. Returns 0, -FI_EAGAIN or
- * -FI_EMSGSIZE.
+ * Sends a request of the operation, with `len` bytes of operands from the offset on. Returns 0 or
+ * -FI_EAGAIN. The operation awaits the response.
  */
-int ofi_rdm_atomic_ask(struct ofi_rdm_op *op, const struct iovec *operands, size_t len);
+int ofi_rdm_op_ask(struct ofi_rdm_op *op, const struct ofi_rdm_wire_packet *packet,
+		   const struct iovec *operands, size_t offset, size_t len);
 enum ofi_rdm_wire_error ofi_rdm_atomic_request(struct ofi_rdm_peer *peer,
 					       const struct ofi_rdm_wire_packet *packet);
 enum ofi_rdm_wire_error ofi_rdm_atomic_answer(struct ofi_rdm_peer *peer,
@@ -116,7 +121,14 @@ enum ofi_rdm_wire_error ofi_rdm_atomic_answer(struct ofi_rdm_peer *peer,
  * keys must be resolved.
  */
 bool ofi_rdm_keys_by_target(const struct ofi_rdm_op *op);
+/*
+ * Requests the rest of the transfer, packet by packet. Returns 0, or -FI_EAGAIN if it waits for
+ * credits or responses, or another -FI_E* if it failed.
+ */
 int ofi_rdm_keys_post(struct ofi_rdm_op *op);
+/* Handles the response to one of these requests. */
+enum ofi_rdm_wire_error ofi_rdm_keys_answered(struct ofi_rdm_op *op,
+					      const struct ofi_rdm_wire_packet *packet);
 /*
  * Resolves the operation's keys. Returns 0, -FI_EAGAIN if the peer was asked, -FI_EKEYREJECTED or
  * -FI_ENOMEM.

@@ -15,13 +15,15 @@
  *   CTS         total rid regions[count]: asks to write `id` to the regions, then send FIN to `rid`
  *   FIN         status: the sender's `id` was read; with WRITTEN: the receiver's `id` was written
  *   ACK         the message `id` is in the receive's buffer
- *   ATOMIC_REQ  atomic targets[count] operands
+ *   ATOMIC_REQ  atomic targets[count] operands; with PART: a part of a read or write, which is not
+ *               counted, because an RMA_EVENT follows the last part
  *   ATOMIC_RSP  status payload: the values fetched by the request `id`
  *   STOP, GO    announce messages with RTS from now on; stop doing so
  *   HALT        send no messages and no parts of them until STOP or GO
  *   KEY_REQ     key: asks for the region of the user's key
  *   KEY_RSP     status rkey addr len regions[count]: if the region has several buffers, these are
- *               the buffers; addr is 0 if operations give the virtual addresses of buffers
+ *               the buffers; addr is 0 if operations give the virtual addresses of buffers; with
+ *               the status FI_EOPNOTSUPP, send ATOMIC_REQ instead: the device has no key
  *   BYE         asks to end the connection, since nothing is to be sent
  *   BYE_RSP     status: 0 if nothing more will be sent on the connection, or FI_EBUSY
  *   SEG_REQ     asks for the announced message `id` in segments: it cannot be read or written
@@ -83,6 +85,7 @@ enum {
 	OFI_RDM_WIRE_WRITTEN = 1 << 3,
 	OFI_RDM_WIRE_READ = 1 << 4,
 	OFI_RDM_WIRE_COLLECTIVE = 1 << 5,
+	OFI_RDM_WIRE_PART = 1 << 6,
 };
 
 struct ofi_rdm_wire_base {

@@ -2,13 +2,15 @@
 /*
  * Memory regions: one ibv_mr for each buffer. The descriptor has the lkey, the key is the rkey. A
  * region of several buffers has no descriptor, and the application chooses its key: peers ask the
- * target for the rkey of each buffer.
+ * target for the rkey of each buffer. Neither has one whose memory does not exist yet: without an
+ * ibv_mr, the library performs all accesses of peers.
  */
 #include <errno.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include "prov/base/cntr.h"
+#include "prov/base/mapped.h"
 #include "prov/base/ops.h"
 #include "prov/base/reduce.h"
 #include <rdma/fi_domain.h>
@@ -36,7 +38,8 @@ struct buffer {
 struct vrb_mr {
 	struct fid_mr fid;
 	struct vrb_domain *domain;
-	bool opaque; /* not system memory, or a dma-buf */
+	bool opaque;   /* not system memory, or a dma-buf */
+	bool unbacked; /* the memory need not exist, and the device has no key */
 	uint64_t access;
 	struct ofi_cntr *cntrs[2]; /* for remote reads and remote writes; guarded by domain->lock */
 	uint32_t count;
@@ -70,9 +73,10 @@ static void get_place(const struct vrb_mr *mr, uint32_t index, struct ofi_mr_pla
 		.start = buffer->start,
 		.len = buffer->len,
 		.access = mr->access,
-		.rkey = buffer->ibv->rkey,
+		.rkey = mr->unbacked ? 0 : buffer->ibv->rkey,
 		.count = mr->count,
 		.opaque = mr->opaque,
+		.unbacked = mr->unbacked,
 	};
 	if (!has_mode(mr->domain, FI_MR_VIRT_ADDR))
 		place->base = buffer->start - buffer->offset;
@@ -180,53 +184,6 @@ static void mr_count(struct vrb_domain *domain, int counter, uint64_t n)
 	ofi_stats_add_shared(domain->base.stats, counter, n);
 }
 
-/*
- * Returns the IBV_ODP_SUPPORT_* bits that memory needs if it is not pinned. Receive buffers of
- * connected endpoints may be posted to a shared receive context; reliable datagrams receive into
- * the provider's memory.
- */
-static uint32_t odp_needed(const struct vrb_domain *domain, uint64_t access, int flags)
-{
-	uint32_t needed = 0;
-
-	if (flags & IBV_ACCESS_REMOTE_ATOMIC)
-		needed |= IBV_ODP_SUPPORT_ATOMIC;
-	if (access & FI_RECV && domain->base.info->ep_attr &&
-	    domain->base.info->ep_attr->type == FI_EP_MSG)
-		needed |= IBV_ODP_SUPPORT_SRQ_RECV;
-	return needed;
-}
-
-/* Returns the access that peers have, whether the device or the library carries it out. */
-static int remote_access(uint64_t access)
-{
-	return (access & FI_REMOTE_READ ? IBV_ACCESS_REMOTE_READ : 0) |
-	       (access & FI_REMOTE_WRITE ? IBV_ACCESS_REMOTE_WRITE : 0);
-}
-
-/*
- * Remote write includes atomics if the device has them, and requires local write. An iWARP read
- * arrives as a write. Memory that the device cannot page on demand is pinned.
- */
-static int ibv_access(const struct vrb_domain *domain, uint64_t access)
-{
-	int flags = remote_access(access);
-	uint32_t needed;
-
-	if (access & (FI_RECV | FI_READ | FI_REMOTE_WRITE))
-		flags |= IBV_ACCESS_LOCAL_WRITE;
-	if (domain->unordered)
-		return vrb_domain_unordered_access(domain, flags);
-	if ((access & FI_READ) && domain->ctx->device->transport_type == IBV_TRANSPORT_IWARP)
-		flags |= IBV_ACCESS_REMOTE_WRITE;
-	if ((access & FI_REMOTE_WRITE) && domain->attr.atomic_cap != IBV_ATOMIC_NONE)
-		flags |= IBV_ACCESS_REMOTE_ATOMIC;
-	needed = odp_needed(domain, access, flags);
-	if (domain->odp && (domain->odp & needed) == needed)
-		flags |= IBV_ACCESS_ON_DEMAND;
-	return flags;
-}
-
 static int check_bind(const struct vrb_mr *mr, struct fid *bfid, uint64_t flags)
 {
 	const struct vrb_domain *domain = mr->domain;
@@ -326,7 +283,7 @@ static int mr_refresh(const struct vrb_mr *mr, const struct fi_mr_modify *modify
 		return ofi_refuse_null(&vrb_prov, FI_LOG_MR, "fi_mr_refresh", "the argument");
 	if (modify->flags)
 		return ofi_refuse_flags(&vrb_prov, FI_LOG_MR, "fi_mr_refresh", modify->flags);
-	if (ibv_access(mr->domain, mr->access) & IBV_ACCESS_ON_DEMAND)
+	if (mr->unbacked || vrb_mr_access(mr->domain, mr->access) & IBV_ACCESS_ON_DEMAND)
 		return 0;
 	return ofi_decline(
 		&vrb_prov, FI_LOG_MR, -FI_EOPNOTSUPP,
@@ -362,6 +319,8 @@ static int mr_dereg(struct vrb_mr *mr)
 	struct buffer *buffer;
 	int err = 0;
 
+	if (mr->unbacked)
+		mr->count = 0;
 	for (; mr->count && !err; mr->count -= !err) {
 		buffer = &mr->buffers[mr->count - 1];
 		vrb_mr_table_remove(mr->domain, buffer->ibv);
@@ -414,13 +373,26 @@ static size_t iov_limit(const struct vrb_domain *domain)
 	return vrb_mr_prov_key(domain) ? 1 : OFI_MR_BUFFERS;
 }
 
+/*
+ * Returns true if memory need not exist when it is registered. Peers that know the device's key
+ * cannot be told that there is none.
+ */
+static bool may_be_unbacked(const struct vrb_domain *domain)
+{
+	bool supported = true;
+
+	return !vrb_mr_prov_key(domain) && !has_mode(domain, FI_MR_ALLOCATED) &&
+	       ofi_is_mapped(&supported, sizeof(supported), true);
+}
+
 /* Returns true if the buffers are valid. If there are several, none may be empty. */
-static bool are_buffers(const struct iovec *iov, size_t count)
+static bool are_buffers(const struct vrb_domain *domain, const struct iovec *iov, size_t count)
 {
 	size_t i, sum = 0;
 
 	for (i = 0; i < count; i++)
-		if ((!iov[i].iov_base && iov[i].iov_len) || (!iov[i].iov_len && count > 1) ||
+		if ((!iov[i].iov_base && iov[i].iov_len && !may_be_unbacked(domain)) ||
+		    (!iov[i].iov_len && count > 1) ||
 		    __builtin_add_overflow(sum, iov[i].iov_len, &sum))
 			return false;
 	return true;
@@ -436,10 +408,10 @@ static int mr_check(const struct vrb_domain *domain, const struct iovec *iov, si
 			&vrb_prov, FI_LOG_MR, -FI_EINVAL,
 			"fi_mr_reg: %zu buffers, offset %llu: mr_iov_limit is %zu, and the offset must be 0\n",
 			count, (unsigned long long)offset, iov_limit(domain));
-	if (!are_buffers(iov, count))
+	if (!are_buffers(domain, iov, count))
 		return ofi_refuse(
 			&vrb_prov, FI_LOG_MR, -FI_EINVAL,
-			"fi_mr_reg: a buffer at NULL, an empty one of several, or too many bytes; the memory must exist, so a region cannot be all of the address space\n");
+			"fi_mr_reg: a buffer at NULL, an empty one of several, or too many bytes; with FI_MR_ALLOCATED or FI_MR_PROV_KEY, or before Linux 5.14, memory must exist\n");
 	if (access & ~ACCESS)
 		return ofi_refuse(
 			&vrb_prov, FI_LOG_MR, -FI_EINVAL,
@@ -455,10 +427,29 @@ static struct ibv_mr *reg_system(struct vrb_domain *domain, const struct iovec *
 
 	if (mr)
 		return mr;
-	FI_WARN_SPARSE(&vrb_prov, FI_LOG_MR, "fi_mr_reg: ibv_reg_mr of %zu B at %p: %s%s\n",
-		       iov->iov_len, iov->iov_base, strerror(err), vrb_remedy(err));
+	if (err != EFAULT || !may_be_unbacked(domain))
+		FI_WARN_SPARSE(&vrb_prov, FI_LOG_MR, "fi_mr_reg: ibv_reg_mr of %zu B at %p: %s%s\n",
+			       iov->iov_len, iov->iov_base, strerror(err), vrb_remedy(err));
 	errno = err;
 	return NULL;
+}
+
+/* Returns 0 or an errno. */
+static int reg_buffer(struct vrb_mr *mr, const struct iovec *iov,
+		      const struct vrb_mr_memory *memory, struct ibv_mr **ibv)
+{
+	int flags = vrb_mr_access(mr->domain, mr->access);
+
+	*ibv = memory ? vrb_mr_hmem_reg(mr->domain, memory, flags)
+		      : reg_system(mr->domain, iov, flags);
+	if (!*ibv)
+		return errno;
+	if (vrb_mr_table_add(mr->domain, *ibv, vrb_mr_remote_access(mr->access))) {
+		ibv_dereg_mr(*ibv);
+		return ENOMEM;
+	}
+	mr_count(mr->domain, OFI_STATS_MR_BYTES, iov->iov_len);
+	return 0;
 }
 
 /*
@@ -468,47 +459,56 @@ static struct ibv_mr *reg_system(struct vrb_domain *domain, const struct iovec *
 static int reg_buffers(struct vrb_mr *mr, const struct iovec *iov, size_t count,
 		       const struct vrb_mr_memory *memory)
 {
-	int flags = ibv_access(mr->domain, mr->access);
+	struct ibv_mr *ibv = NULL;
 	uint64_t offset = 0;
-	struct ibv_mr *ibv;
+	int err = 0;
 
 	if (!memory && !iov->iov_len)
 		return 0;
 	for (; mr->count < count; mr->count++) {
-		ibv = memory ? vrb_mr_hmem_reg(mr->domain, memory, flags)
-			     : reg_system(mr->domain, iov, flags);
-		if (!ibv)
-			return errno;
-		if (vrb_mr_table_add(mr->domain, ibv, remote_access(mr->access))) {
-			ibv_dereg_mr(ibv);
-			return ENOMEM;
-		}
+		if (!mr->unbacked)
+			err = reg_buffer(mr, iov, memory, &ibv);
+		if (err)
+			return err;
 		mr->buffers[mr->count] = (struct buffer){
 			.ibv = ibv,
 			.start = (uintptr_t)iov->iov_base,
 			.offset = offset,
 			.len = iov->iov_len,
 		};
-		mr_count(mr->domain, OFI_STATS_MR_BYTES, iov->iov_len);
 		offset += iov->iov_len;
 		iov++;
 	}
 	return 0;
 }
 
+/* Does the same, but not for system memory that does not exist yet, if it need not. */
+static int reg_what_exists(struct vrb_mr *mr, const struct iovec *iov, size_t count,
+			   const struct vrb_mr_memory *memory)
+{
+	int err = EFAULT;
+
+	if (memory || iov->iov_base || !iov->iov_len)
+		err = reg_buffers(mr, iov, count, memory);
+	if (err != EFAULT || memory || !may_be_unbacked(mr->domain) || mr_dereg(mr))
+		return err;
+	mr->unbacked = true;
+	return reg_buffers(mr, iov, count, NULL);
+}
+
 static void set_fid(struct vrb_mr *mr, const struct vrb_mr_memory *memory, uint64_t key,
 		    void *context)
 {
 	static const struct ibv_mr none;
-	const struct ibv_mr *ibv = mr->count ? mr->buffers[0].ibv : &none;
+	const struct ibv_mr *ibv = mr->count && !mr->unbacked ? mr->buffers[0].ibv : &none;
 
 	mr->fid = (struct fid_mr){
 		.fid = { .fclass = FI_CLASS_MR, .context = context, .ops = ofi_ops(&mr_fid_ops) },
 		.key = vrb_mr_prov_key(mr->domain) ? ibv->rkey : key,
 	};
-	if (mr->count == 1)
+	if (mr->count == 1 && !mr->unbacked)
 		mr->fid.mem_desc = vrb_mr_hmem_desc(memory, ibv->lkey,
-						    ibv_access(mr->domain, mr->access) &
+						    vrb_mr_access(mr->domain, mr->access) &
 							    IBV_ACCESS_LOCAL_WRITE);
 }
 
@@ -524,7 +524,7 @@ static int reg(struct vrb_domain *domain, const struct iovec *iov, size_t count,
 	mr->domain = domain;
 	mr->opaque = memory;
 	mr->access = access;
-	ret = reg_buffers(mr, iov, count, memory);
+	ret = reg_what_exists(mr, iov, count, memory);
 	if (ret) {
 		ret = vrb_errno(ret);
 		mr_count(domain, OFI_STATS_MR_ERRORS, 1);

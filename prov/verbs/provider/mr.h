@@ -19,6 +19,14 @@ int vrb_mr_raw_get(uint64_t key, size_t size, uint64_t base, const struct fi_mr_
  */
 int vrb_mr_raw_map(size_t size, const struct fi_mr_map_raw *map);
 int vrb_mr_raw_unmap(const uint64_t *key);
+/* Returns the IBV_ACCESS_* flags that peers have, whether the device or the library accesses it. */
+int vrb_mr_remote_access(uint64_t access);
+/*
+ * Returns the flags to register memory with. Remote write includes atomics if the device has them,
+ * and requires local write. An iWARP read arrives as a write. Memory that the device cannot page on
+ * demand is pinned.
+ */
+int vrb_mr_access(const struct vrb_domain *domain, uint64_t access);
 /*
  * Called after ibv_reg_mr failed with these arguments. If the limit of locked memory is reached,
  * cached registrations that nobody uses make room. Returns NULL, with errno, if that does not help.

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Asks the kernel if memory is mapped, without accessing it. */
+#ifndef OFI_MAPPED_H
+#define OFI_MAPPED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Returns true if all of the memory can be read, or if it can be written; that includes memory that
+ * was never touched, which gets its pages. Returns false on kernels before Linux 5.14, too.
+ */
+bool ofi_is_mapped(const void *at, size_t len, bool written);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The access of memory regions, in the terms of libibverbs. */
+#include "mr.h"
+
+/*
+ * Returns the IBV_ODP_SUPPORT_* bits that memory needs if it is not pinned. Receive buffers of
+ * connected endpoints may be posted to a shared receive context; reliable datagrams receive into
+ * the provider's memory.
+ */
+static uint32_t odp_needed(const struct vrb_domain *domain, uint64_t access, int flags)
+{
+	uint32_t needed = 0;
+
+	if (flags & IBV_ACCESS_REMOTE_ATOMIC)
+		needed |= IBV_ODP_SUPPORT_ATOMIC;
+	if (access & FI_RECV && domain->base.info->ep_attr &&
+	    domain->base.info->ep_attr->type == FI_EP_MSG)
+		needed |= IBV_ODP_SUPPORT_SRQ_RECV;
+	return needed;
+}
+
+int vrb_mr_remote_access(uint64_t access)
+{
+	return (access & FI_REMOTE_READ ? IBV_ACCESS_REMOTE_READ : 0) |
+	       (access & FI_REMOTE_WRITE ? IBV_ACCESS_REMOTE_WRITE : 0);
+}
+
+int vrb_mr_access(const struct vrb_domain *domain, uint64_t access)
+{
+	int flags = vrb_mr_remote_access(access);
+	uint32_t needed;
+
+	if (access & (FI_RECV | FI_READ | FI_REMOTE_WRITE))
+		flags |= IBV_ACCESS_LOCAL_WRITE;
+	if (domain->unordered)
+		return vrb_domain_unordered_access(domain, flags);
+	if ((access & FI_READ) && domain->ctx->device->transport_type == IBV_TRANSPORT_IWARP)
+		flags |= IBV_ACCESS_REMOTE_WRITE;
+	if ((access & FI_REMOTE_WRITE) && domain->attr.atomic_cap != IBV_ATOMIC_NONE)
+		flags |= IBV_ACCESS_REMOTE_ATOMIC;
+	needed = odp_needed(domain, access, flags);
+	if (domain->odp && (domain->odp & needed) == needed)
+		flags |= IBV_ACCESS_ON_DEMAND;
+	return flags;
+}

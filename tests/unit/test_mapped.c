@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Memory that is mapped, that is not, and that permits only some accesses. */
+#include "unit.h"
+#include <sys/mman.h>
+#include <unistd.h>
+#include "prov/base/mapped.h"
+
+static const char constant[] = "read-only data of the program";
+static char variable[100000];
+static char *page;
+static size_t len;
+
+static int begin(void **state)
+{
+	(void)state;
+	len = (size_t)sysconf(_SC_PAGESIZE);
+	page = mmap(NULL, 3 * len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return page == MAP_FAILED;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	return munmap(page, 3 * len);
+}
+
+static void of_the_program(void **state)
+{
+	(void)state;
+	assert_true(ofi_is_mapped(constant, sizeof(constant), false));
+	assert_false(ofi_is_mapped(constant, sizeof(constant), true));
+	variable[sizeof(variable) - 1] = 7;
+	assert_true(ofi_is_mapped(variable, sizeof(variable), true));
+	assert_true(ofi_is_mapped(variable + 1, sizeof(variable) - 1, false));
+	assert_int_equal(variable[sizeof(variable) - 1], 7);
+}
+
+static void by_protection(void **state)
+{
+	(void)state;
+	assert_false(ofi_is_mapped(page, 1, false));
+	assert_false(ofi_is_mapped(page, 1, true));
+	assert_int_equal(mprotect(page, len, PROT_READ), 0);
+	assert_true(ofi_is_mapped(page, len, false));
+	assert_false(ofi_is_mapped(page, len, true));
+	assert_int_equal(mprotect(page, len, PROT_READ | PROT_WRITE), 0);
+	assert_true(ofi_is_mapped(page, len, true));
+	assert_false(ofi_is_mapped(page, len + 1, false));
+	assert_false(ofi_is_mapped(page + len - 1, 2, true));
+}
+
+static void nowhere(void **state)
+{
+	(void)state;
+	assert_false(ofi_is_mapped(NULL, 1, false));
+	assert_false(ofi_is_mapped((void *)(UINTPTR_MAX - 7), 8, false));
+	assert_false(ofi_is_mapped((void *)(UINTPTR_MAX - 7), 8, true));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(of_the_program),
+		cmocka_unit_test_setup_teardown(by_protection, begin, end),
+		cmocka_unit_test(nowhere),
+	};
+
+	return cmocka_run_group_tests_name("mapped", tests, NULL, NULL);
+}
