@@ -78,7 +78,8 @@ static int sep_rx_ctx(struct fid_ep *fid, int index, struct fi_rx_attr *attr, st
 	const struct fi_rx_attr *own = sep->info->rx_attr;
 	uint64_t op_flags = attr ? attr->op_flags : own->op_flags;
 	int ret = check_attr(sep, "fi_rx_context", attr ? attr->caps : 0,
-			     own->caps | sep->info->caps, op_flags, OFI_RDM_RX_OP_FLAGS);
+			     own->caps | sep->info->caps | FI_NAMED_RX_CTX, op_flags,
+			     OFI_RDM_RX_OP_FLAGS);
 
 	if (!ret)
 		ret = context_new(sep, "fi_rx_context", index, true, op_flags, ep, user);

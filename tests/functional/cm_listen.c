@@ -78,16 +78,20 @@ static void test_names(struct end *end)
 	OK(fi_close(&pep->fid));
 }
 
-/* A listener without an address of its own is reached at each address of the host. */
-static void test_wildcard(void)
+/*
+ * A listener without an address of its own is reached at each address of the host. A service
+ * without a node is its port, with or without FI_SOURCE.
+ */
+static void test_wildcard(uint64_t flags)
 {
 	struct end server = { .setup = &setup, .sock = -1 }, client = server;
 	struct place place;
 	struct fi_info *info;
 
-	end_open(&server, info_for(&setup, NULL, "0", FI_SOURCE));
+	end_open(&server, info_for(&setup, NULL, "7471", flags));
 	end_listen(&server, NULL, &place);
 	CHECK(!strcmp(place.node, "0.0.0.0") || !strcmp(place.node, "::"));
+	CHECK(!strcmp(place.service, "7471"));
 	strcpy(place.node, local_addr());
 	end_aim(&client, &place);
 	OK(fi_enable(client.ep));
@@ -108,7 +112,8 @@ static void test(void)
 	test_backlog(&end);
 	test_names(&end);
 	end_close(&end);
-	test_wildcard();
+	test_wildcard(FI_SOURCE);
+	test_wildcard(0);
 }
 
 int main(void)

@@ -101,7 +101,7 @@ static void reopen(struct sep_pair *pair)
 {
 	struct sep_side *side = &pair->side[1];
 	struct fi_tx_attr tx = { .caps = FI_NAMED_RX_CTX, .op_flags = FI_INJECT };
-	struct fi_rx_attr rx = { .size = SIZE_MAX };
+	struct fi_rx_attr rx = { .caps = FI_NAMED_RX_CTX, .size = SIZE_MAX };
 	struct fid_cntr *cntr = other_direction(pair, side->tx[2], side->rx[2]);
 
 	OK(fi_close(&side->tx[2]->fid));

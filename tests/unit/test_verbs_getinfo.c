@@ -155,6 +155,8 @@ static void test_source(void **state)
 	two_devices();
 	assert_int_equal(get(NULL, "7471", FI_SOURCE, NULL), 0);
 	expect("rxe0 0.0.0.0:7471\nrxe1 0.0.0.0:7471\nrxe0 [::]:7471\n");
+	assert_int_equal(get(NULL, "7471", 0, NULL), 0);
+	expect("rxe0 0.0.0.0:7471\nrxe1 0.0.0.0:7471\nrxe0 [::]:7471\n");
 	assert_int_equal(get("10.0.1.1", "5", FI_SOURCE | FI_NUMERICHOST, NULL), 0);
 	expect("rxe1 10.0.1.1:5\n");
 	assert_int_equal(get("fi_sockaddr_in6://[fd00::1]:9", NULL, FI_SOURCE, NULL), 0);

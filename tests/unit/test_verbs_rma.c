@@ -219,12 +219,25 @@ static void test_messages(void **state)
 	assert_int_equal(fake_qp(rig_qp(rig))->sends.total, 2);
 }
 
-/* Calls that an endpoint was not opened for. */
+/* Programs ask for FI_MSG only, and write. */
+static void test_only_msg(void **state)
+{
+	struct rig *rig = *state;
+	const struct fake_post *sent;
+
+	rig->info->caps = FI_MSG | FI_SEND | FI_RECV;
+	sent = open_all(rig);
+	assert_int_equal(fi_write(rig->ep, buf, 1, DESC, 0, ADDR, KEY, rig), 0);
+	check_remote(sent, IBV_WR_RDMA_WRITE, 1);
+	assert_int_equal(fi_inject_write(rig->ep, buf, 1, 0, ADDR, KEY), 0);
+}
+
+/* An endpoint that only receives. */
 static void test_no_rma(void **state)
 {
 	struct rig *rig = *state;
 
-	rig->info->caps = FI_MSG | FI_SEND | FI_RECV;
+	rig->info->caps = FI_MSG | FI_RECV;
 	open_all(rig);
 	assert_int_equal(fi_write(rig->ep, buf, 1, 0, 0, ADDR, KEY, 0), -FI_ENOSYS);
 	assert_int_equal(fi_read(rig->ep, buf, 1, 0, 0, ADDR, KEY, 0), -FI_ENOSYS);
@@ -236,7 +249,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_write),	RIG_TEST(test_inject),	   RIG_TEST(test_read),
 		RIG_TEST(test_refused), RIG_TEST(test_vectors),	   RIG_TEST(test_messages),
-		RIG_TEST(test_no_rma),	RIG_TEST(test_read_limit),
+		RIG_TEST(test_no_rma),	RIG_TEST(test_read_limit), RIG_TEST(test_only_msg),
 	};
 
 	return RIG_RUN("verbs_rma", tests);

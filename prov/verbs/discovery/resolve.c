@@ -216,9 +216,11 @@ int vrb_resolve(const char *node, const char *service, uint64_t flags, const str
 		struct vrb_target *target, struct ofi_miss *why)
 {
 	uint32_t format = hints ? hints->addr_format : FI_FORMAT_UNSPEC;
-	bool named = node || service, source = named && flags & FI_SOURCE;
+	bool named = node || service, source = named && (flags & FI_SOURCE || !node);
 	int ret = 0;
 
+	if (source)
+		flags |= FI_SOURCE;
 	target->src.count = 0;
 	target->dest.count = 0;
 	target->named_src = target->named_dest = false;

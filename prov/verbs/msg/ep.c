@@ -320,11 +320,15 @@ static int check_info(const struct vrb_domain *domain, const struct fi_info *inf
 	return ret ? ret : check_lengths(info);
 }
 
-/* Installs ops tables for the capabilities that were requested; the others return -FI_ENOSYS. */
+/*
+ * Installs ops tables for the capabilities that were requested; the others return -FI_ENOSYS. RMA
+ * needs nothing that an endpoint that sends lacks, and programs rely on that.
+ */
 static void set_tables(struct vrb_ep *ep, void *context)
 {
 	bool lock = ep->lock_posts, dgram = vrb_ep_is_dgram(ep);
 	uint64_t caps = ep->info->caps;
+	bool rma = caps & FI_RMA || (caps & FI_MSG && caps & FI_SEND);
 
 	ep->fid = (struct fid_ep){
 		.fid = { .fclass = FI_CLASS_EP, .context = context, .ops = ofi_ops(&ep_fid_ops) },
@@ -342,13 +346,13 @@ static void set_tables(struct vrb_ep *ep, void *context)
 	}
 	if (caps & FI_MSG)
 		vrb_ep_set_msg(ep);
-	if (caps & FI_RMA)
+	if (rma)
 		ep->fid.rma = ofi_ops(lock ? &vrb_rma_ops : &vrb_rma_nolock_ops);
 	if ((caps & FI_ATOMIC) && ep->domain->scratch_mr)
 		ep->fid.atomic = ofi_ops(lock ? &vrb_atomic_ops : &vrb_atomic_nolock_ops);
 	if (!(caps & FI_HMEM))
 		return;
-	if (caps & FI_RMA)
+	if (rma)
 		ep->fid.rma = ofi_ops(&vrb_rma_hmem_ops);
 	if ((caps & FI_ATOMIC) && ep->domain->scratch_mr)
 		ep->fid.atomic = ofi_ops(&vrb_atomic_hmem_ops);
