@@ -39,7 +39,7 @@ struct vrb_mr {
 	struct fid_mr fid;
 	struct vrb_domain *domain;
 	bool opaque;   /* not system memory, or a dma-buf */
-	bool unbacked; /* the memory need not exist, and the device has no key */
+	bool unbacked; /* the memory is empty or need not exist: the device has no key */
 	uint64_t access;
 	struct ofi_cntr *cntrs[2]; /* for remote reads and remote writes; guarded by domain->lock */
 	uint32_t count;
@@ -463,7 +463,7 @@ static int reg_buffers(struct vrb_mr *mr, const struct iovec *iov, size_t count,
 	uint64_t offset = 0;
 	int err = 0;
 
-	if (!memory && !iov->iov_len)
+	if (!memory && !iov->iov_len && !mr->unbacked)
 		return 0;
 	for (; mr->count < count; mr->count++) {
 		if (!mr->unbacked)
@@ -488,6 +488,7 @@ static int reg_what_exists(struct vrb_mr *mr, const struct iovec *iov, size_t co
 {
 	int err = EFAULT;
 
+	mr->unbacked = !memory && !iov->iov_len && !vrb_mr_prov_key(mr->domain);
 	if (memory || iov->iov_base || !iov->iov_len)
 		err = reg_buffers(mr, iov, count, memory);
 	if (err != EFAULT || memory || !may_be_unbacked(mr->domain) || mr_dereg(mr))
