@@ -548,7 +548,6 @@ void ofi_attr_narrow(uint32_t version, struct fi_info *info, const struct fi_inf
 		narrow_domain(info->domain_attr, hints->domain_attr);
 	if (hints && hints->ep_attr)
 		narrow_ep(info->ep_attr, hints->ep_attr);
-	if (hints && info->addr_format &&
-	    (hints->addr_format == FI_SOCKADDR || hints->addr_format == FI_ADDR_STR))
-		info->addr_format = hints->addr_format;
+	if (hints && info->addr_format && hints->addr_format == FI_ADDR_STR)
+		info->addr_format = FI_ADDR_STR;
 }

@@ -355,11 +355,14 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
 	return ret;
 }
 
-/* Fills the caller's entry. Returns true if the item must be kept, as err_data points into it. */
+/*
+ * Fills the caller's entry, to whose buffer data is copied since API 1.5. Returns true if the item
+ * must be kept, as err_data points into it.
+ */
 static bool copy_err(const struct ofi_eq *eq, struct ofi_eq_item *item, struct fi_eq_err_entry *buf)
 {
-	bool sized = FI_VERSION_GE(eq->api_version, FI_VERSION(1, 5));
-	size_t room = sized && buf->err_data ? buf->err_data_size : 0;
+	bool copies = FI_VERSION_GE(eq->api_version, FI_VERSION(1, 5));
+	size_t room = copies && buf->err_data ? buf->err_data_size : 0;
 	void *dst = buf->err_data;
 
 	memcpy(buf, &item->err, offsetof(struct fi_eq_err_entry, err_data));
@@ -370,8 +373,7 @@ static bool copy_err(const struct ofi_eq *eq, struct ofi_eq_item *item, struct f
 		return false;
 	}
 	buf->err_data = item->err.err_data;
-	if (sized)
-		buf->err_data_size = item->len;
+	buf->err_data_size = item->len;
 	return buf->err_data;
 }
 
@@ -383,14 +385,6 @@ static struct ofi_eq_item *first_err(const struct ofi_eq *eq)
 		if (item->is_err)
 			return item;
 	return NULL;
-}
-
-/* Returns the size of the entry that the application was compiled with. */
-static ssize_t err_size(const struct ofi_eq *eq)
-{
-	if (FI_VERSION_GE(eq->api_version, FI_VERSION(1, 5)))
-		return sizeof(struct fi_eq_err_entry);
-	return offsetof(struct fi_eq_err_entry, err_data_size);
 }
 
 static ssize_t readerr_locked(struct ofi_eq *eq, struct fi_eq_err_entry *buf, bool peek,
@@ -406,7 +400,7 @@ static ssize_t readerr_locked(struct ofi_eq *eq, struct fi_eq_err_entry *buf, bo
 		if (!eq->overrun || !TAILQ_EMPTY(&eq->items))
 			return -FI_EAGAIN;
 		copy_err(eq, &overrun, buf);
-		return err_size(eq);
+		return sizeof(*buf);
 	}
 	if (copy_err(eq, item, buf) && !peek)
 		eq->last_err = item;
@@ -415,7 +409,7 @@ static ssize_t readerr_locked(struct ofi_eq *eq, struct fi_eq_err_entry *buf, bo
 		if (eq->last_err != item)
 			*done = item;
 	}
-	return err_size(eq);
+	return sizeof(*buf);
 }
 
 static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf, uint64_t flags)

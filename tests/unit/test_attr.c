@@ -450,7 +450,7 @@ static void test_narrow_models(void **state)
 	assert_int_equal(have->domain_attr->control_progress, FI_PROGRESS_AUTO);
 	assert_int_equal(have->domain_attr->av_type, FI_AV_TABLE);
 	assert_int_equal(have->tx_attr->op_flags, FI_COMPLETION);
-	assert_int_equal(have->addr_format, FI_SOCKADDR);
+	assert_int_equal(have->addr_format, FI_SOCKADDR_IN);
 }
 
 static void test_narrow_legacy(void **state)

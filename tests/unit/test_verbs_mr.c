@@ -48,11 +48,16 @@ static void test_access(void **state)
 	check_access(rig, FI_WRITE, 0);
 	check_access(rig, FI_RECV, LOCAL);
 	check_access(rig, FI_READ, LOCAL);
-	check_access(rig, FI_REMOTE_READ, REMOTE_READ);
+	check_access(rig, FI_SEND | FI_REMOTE_READ, REMOTE_READ);
 	check_access(rig, FI_REMOTE_WRITE, LOCAL | REMOTE_WRITE | ATOMIC);
-	/* Capabilities are no access. */
-	check_access(rig, FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC, 0);
-	check_access(rig, FI_RMA | FI_REMOTE_READ, REMOTE_READ);
+	/* Nothing local is named, and capabilities are no access. */
+	check_access(rig, FI_REMOTE_READ, LOCAL | REMOTE_READ);
+	check_access(rig, FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC, LOCAL);
+	check_access(rig, FI_RMA | FI_REMOTE_READ, LOCAL | REMOTE_READ);
+	/* Read-only memory. */
+	fake.fail_at = fake.calls + 1;
+	fake.fail_errno = EFAULT;
+	check_access(rig, FI_REMOTE_READ, REMOTE_READ);
 	check_access(rig, FI_SEND | FI_RECV | FI_COLLECTIVE, LOCAL);
 	check_access(rig, FI_SEND | FI_COLLECTIVE, 0);
 	check_access(rig, FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE,

@@ -420,28 +420,12 @@ static int mr_check(const struct vrb_domain *domain, const struct iovec *iov, si
 	return 0;
 }
 
-static struct ibv_mr *reg_system(struct vrb_domain *domain, const struct iovec *iov, int access)
-{
-	struct ibv_mr *mr = vrb_mr_new(domain, iov->iov_base, iov->iov_len, access);
-	int err = errno;
-
-	if (mr)
-		return mr;
-	if (err != EFAULT || !may_be_unbacked(domain))
-		FI_WARN_SPARSE(&vrb_prov, FI_LOG_MR, "fi_mr_reg: ibv_reg_mr of %zu B at %p: %s%s\n",
-			       iov->iov_len, iov->iov_base, strerror(err), vrb_remedy(err));
-	errno = err;
-	return NULL;
-}
-
 /* Returns 0 or an errno. */
 static int reg_buffer(struct vrb_mr *mr, const struct iovec *iov,
 		      const struct vrb_mr_memory *memory, struct ibv_mr **ibv)
 {
-	int flags = vrb_mr_access(mr->domain, mr->access);
-
-	*ibv = memory ? vrb_mr_hmem_reg(mr->domain, memory, flags)
-		      : reg_system(mr->domain, iov, flags);
+	*ibv = memory ? vrb_mr_hmem_reg(mr->domain, memory, vrb_mr_access(mr->domain, mr->access))
+		      : vrb_mr_reg(mr->domain, iov, mr->access, may_be_unbacked(mr->domain));
 	if (!*ibv)
 		return errno;
 	if (vrb_mr_table_add(mr->domain, *ibv, vrb_mr_remote_access(mr->access))) {

@@ -23,10 +23,18 @@ int vrb_mr_raw_unmap(const uint64_t *key);
 int vrb_mr_remote_access(uint64_t access);
 /*
  * Returns the flags to register memory with. Remote write includes atomics if the device has them,
- * and requires local write. An iWARP read arrives as a write. Memory that the device cannot page on
- * demand is pinned.
+ * and requires local write. So does access that names nothing local: programs receive into what
+ * they registered for peers to read. An iWARP read arrives as a write. Memory that the device
+ * cannot page on demand is pinned.
  */
 int vrb_mr_access(const struct vrb_domain *domain, uint64_t access);
+/*
+ * Registers memory with that access; read-only memory, if the access permits that, without local
+ * write. On failure logs it, unless the memory is not mapped and need not be, and returns NULL with
+ * errno.
+ */
+struct ibv_mr *vrb_mr_reg(struct vrb_domain *domain, const struct iovec *iov, uint64_t access,
+			  bool may_be_unmapped);
 /*
  * Called after ibv_reg_mr failed with these arguments. If the limit of locked memory is reached,
  * cached registrations that nobody uses make room. Returns NULL, with errno, if that does not help.

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The access of memory regions, in the terms of libibverbs. */
+/* The access of memory regions in the terms of libibverbs, and registering with it. */
+#include <errno.h>
+#include <string.h>
+#include <rdma/providers/fi_log.h>
+#include "err.h"
 #include "mr.h"
+#include "prov.h"
+
+#define WRITTEN (FI_RECV | FI_READ | FI_REMOTE_WRITE)
+#define LOCAL	(FI_SEND | FI_RECV | FI_READ | FI_WRITE)
 
 /*
  * Returns the IBV_ODP_SUPPORT_* bits that memory needs if it is not pinned. Receive buffers of
@@ -30,7 +38,7 @@ int vrb_mr_access(const struct vrb_domain *domain, uint64_t access)
 	int flags = vrb_mr_remote_access(access);
 	uint32_t needed;
 
-	if (access & (FI_RECV | FI_READ | FI_REMOTE_WRITE))
+	if (access & WRITTEN || !(access & LOCAL))
 		flags |= IBV_ACCESS_LOCAL_WRITE;
 	if (domain->unordered)
 		return vrb_domain_unordered_access(domain, flags);
@@ -42,4 +50,28 @@ int vrb_mr_access(const struct vrb_domain *domain, uint64_t access)
 	if (domain->odp && (domain->odp & needed) == needed)
 		flags |= IBV_ACCESS_ON_DEMAND;
 	return flags;
+}
+
+static bool is_refused(int err)
+{
+	return err == EFAULT || err == EACCES || err == EPERM;
+}
+
+struct ibv_mr *vrb_mr_reg(struct vrb_domain *domain, const struct iovec *iov, uint64_t access,
+			  bool may_be_unmapped)
+{
+	int flags = vrb_mr_access(domain, access), err;
+	struct ibv_mr *mr = vrb_mr_new(domain, iov->iov_base, iov->iov_len, flags);
+
+	if (!mr && is_refused(errno) && !(access & WRITTEN) && flags & IBV_ACCESS_LOCAL_WRITE)
+		mr = vrb_mr_new(domain, iov->iov_base, iov->iov_len,
+				flags & ~IBV_ACCESS_LOCAL_WRITE);
+	if (mr)
+		return mr;
+	err = errno;
+	if (err != EFAULT || !may_be_unmapped)
+		FI_WARN_SPARSE(&vrb_prov, FI_LOG_MR, "fi_mr_reg: ibv_reg_mr of %zu B at %p: %s%s\n",
+			       iov->iov_len, iov->iov_base, strerror(err), vrb_remedy(err));
+	errno = err;
+	return NULL;
 }
