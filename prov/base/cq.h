@@ -42,6 +42,8 @@ struct ofi_cq_slow {
 	struct ofi_waitset_member member;
 	struct ofi_stats *stats;  /* counts blocking waits; may be NULL */
 	struct ofi_cq_peer *peer; /* if the CQ is a peer of another (cq_peer.c), or NULL */
+	/* For programs without fi_trywait(): their ops, and those of the provider. */
+	struct fi_ops_cq old_ops, *inner;
 };
 
 struct ofi_cq {
@@ -72,6 +74,8 @@ int ofi_cq_join(struct ofi_cq *cq, const struct fi_provider *prov, const struct 
  */
 int ofi_cq_watch(struct ofi_cq *cq, int fd);
 void ofi_cq_unwatch(struct ofi_cq *cq, int fd);
+/* Replaces the ops of a new CQ if the program of that API version cannot know fi_trywait(). */
+void ofi_cq_arm_reads(struct ofi_cq *cq, uint32_t api_version);
 /*
  * Returns the CQ of a fid. Returns NULL if the fid is not one of these CQs, or if `domain` is not
  * NULL and the CQ belongs to another domain.

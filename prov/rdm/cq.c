@@ -217,6 +217,7 @@ int ofi_rdm_cq_open(struct ofi_domain *domain, const struct fi_cq_attr *attr, in
 		.fid = { .fclass = FI_CLASS_CQ, .context = context, .ops = ofi_ops(&cq_fid_ops) },
 		.ops = ofi_ops(cq->nolock ? nolock_ops : ops),
 	};
+	ofi_cq_arm_reads(&cq->base, domain->info->fabric_attr->api_version);
 	ofi_ref_get(&domain->ref);
 	*cq_fid = &cq->fid;
 	return 0;

@@ -82,6 +82,8 @@ struct fi_info *info_for(const struct setup *setup, const char *node, const char
 		skip("no verbs device: run this with tests/vm/run");
 	RETURNS(ret, 0);
 	info->tx_attr->op_flags |= setup->tx_op_flags;
+	if (setup->api)
+		info->fabric_attr->api_version = setup->api;
 	return info;
 }
 

@@ -45,6 +45,7 @@ struct setup {
 	uint64_t cntrs;		   /* FI_SEND, FI_RECV, FI_READ, FI_WRITE: a counter for each */
 	enum fi_wait_obj cntr_obj; /* FI_WAIT_NONE */
 	bool domain_eq;		   /* also binds the EQ to the domain */
+	uint32_t api;		   /* the API version of the program: 2.0 */
 	void (*ready)(struct end *end); /* called after fi_enable, before the connection is made */
 };
 

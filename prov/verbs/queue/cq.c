@@ -257,6 +257,7 @@ int vrb_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq *
 		.ops = ofi_ops(cq->locked ? &vrb_cq_ops[cq->base.format]
 					  : &vrb_cq_nolock_ops[cq->base.format]),
 	};
+	ofi_cq_arm_reads(&cq->base, domain->base.info->fabric_attr->api_version);
 	vrb_stats_show(domain, cq->stats, FI_CLASS_CQ);
 	ofi_ref_get(&domain->base.ref);
 	*cq_fid = &cq->fid;
