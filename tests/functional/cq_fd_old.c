@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A program of API 1.2 knows no fi_trywait(): it sleeps on the descriptor of FI_GETWAIT after a read
- * that found nothing, or before its first one.
+ * A program of API 1.2 knows no fi_trywait(): it sleeps on the descriptor of FI_GETWAIT after a
+ * read that found nothing, or before its first one.
  */
 #include <poll.h>
 #include "steps.h"
