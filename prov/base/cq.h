@@ -76,6 +76,12 @@ int ofi_cq_watch(struct ofi_cq *cq, int fd);
 void ofi_cq_unwatch(struct ofi_cq *cq, int fd);
 /* Replaces the ops of a new CQ if the program of that API version cannot know fi_trywait(). */
 void ofi_cq_arm_reads(struct ofi_cq *cq, uint32_t api_version);
+/* Makes such a program read, so that it requests a wakeup of an endpoint that is bound now, too. */
+static inline void ofi_cq_rearm(struct ofi_cq *cq)
+{
+	if (cq->slow->inner)
+		ofi_wait_signal(&cq->slow->wait);
+}
 /*
  * Returns the CQ of a fid. Returns NULL if the fid is not one of these CQs, or if `domain` is not
  * NULL and the CQ belongs to another domain.

@@ -8,10 +8,10 @@
 
 #include <rdma/fi_errno.h>
 
-/* If there may be something to read after all, the descriptor says so. */
+/* If there may be something to read after all, or an error, the descriptor says so. */
 static void arm_old(struct ofi_cq *cq)
 {
-	if (cq->slow->ops->trywait(cq) == -FI_EAGAIN)
+	if (cq->slow->ops->trywait(cq))
 		ofi_wait_signal(&cq->slow->wait);
 }
 

@@ -356,8 +356,8 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
 }
 
 /*
- * Fills the caller's entry, to whose buffer data is copied since API 1.5. Returns true if the item
- * must be kept, as err_data points into it.
+ * Fills the caller's entry. Since API 1.5 the data is copied to the caller's buffer, if it has one.
+ * Returns true if the item must be kept, as err_data points into it.
  */
 static bool copy_err(const struct ofi_eq *eq, struct ofi_eq_item *item, struct fi_eq_err_entry *buf)
 {

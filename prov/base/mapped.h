@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 /*
- * Returns true if all of the memory can be read, or if it can be written; that includes memory that
- * was never touched, which gets its pages. Returns false on kernels before Linux 5.14, too.
+ * Returns true if all of the memory can be read, and written if `written` is set. Memory that was
+ * never touched gets its pages. Returns false on kernels before Linux 5.14, too.
  */
 bool ofi_is_mapped(const void *at, size_t len, bool written);
 

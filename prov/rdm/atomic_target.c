@@ -60,15 +60,15 @@ static void *place_of(struct ofi_domain *domain, uint64_t key, uint64_t address,
 }
 
 /* Returns true if memory that need not be mapped is mapped for the access. */
-static bool is_there(const struct ofi_rdm_ep *ep, const struct piece *piece, size_t size,
+static bool is_there(struct ofi_domain *domain, const struct piece *piece, size_t size,
 		     uint64_t access)
 {
-	return ofi_hmem_at(ep->hmem, piece->at) ||
+	return ofi_hmem_at(domain->info->caps & FI_HMEM, piece->at) ||
 	       ofi_is_mapped(piece->at, piece->count * size, access & FI_REMOTE_WRITE);
 }
 
 /* Appends the pieces of a target. Returns FI_E* or 0. */
-static int add_pieces(const struct ofi_rdm_ep *ep, const struct ofi_rdm_wire_target *target,
+static int add_pieces(struct ofi_domain *domain, const struct ofi_rdm_wire_target *target,
 		      size_t size, uint64_t access, struct piece *pieces, size_t *count)
 {
 	uint64_t address = target->addr, left, room = 0;
@@ -80,11 +80,11 @@ static int add_pieces(const struct ofi_rdm_ep *ep, const struct ofi_rdm_wire_tar
 		if (*count == most)
 			return FI_EKEYREJECTED;
 		piece = &pieces[(*count)++];
-		piece->at = place_of(ep->domain, target->key, address, access, &room, &unbacked);
+		piece->at = place_of(domain, target->key, address, access, &room, &unbacked);
 		piece->count = ofi_min(room / size, left);
 		if (!piece->at || !piece->count)
 			return FI_EKEYREJECTED;
-		if (unbacked && !is_there(ep, piece, size, access))
+		if (unbacked && !is_there(domain, piece, size, access))
 			return FI_EFAULT;
 		address += piece->count * size;
 	}
@@ -135,7 +135,7 @@ static int apply_atomic(bool device, const struct ofi_rdm_wire_atomic *a, void *
 	return 0;
 }
 
-static int apply_pieces(struct ofi_rdm_ep *ep, const struct ofi_rdm_wire_packet *packet,
+static int apply_pieces(struct ofi_domain *domain, const struct ofi_rdm_wire_packet *packet,
 			const struct piece *pieces, size_t count, uint8_t *old)
 {
 	const struct ofi_rdm_wire_atomic *a = &packet->atomic;
@@ -145,8 +145,8 @@ static int apply_pieces(struct ofi_rdm_ep *ep, const struct ofi_rdm_wire_packet 
 
 	for (i = 0; i < count && !err; i++) {
 		len = pieces[i].count * a->size;
-		err = apply_atomic(ep->domain->info->caps & FI_HMEM, a, pieces[i].at,
-				   pieces[i].count, operand, compare, old);
+		err = apply_atomic(domain->info->caps & FI_HMEM, a, pieces[i].at, pieces[i].count,
+				   operand, compare, old);
 		operand += len;
 		compare += len;
 		old += len;
@@ -155,7 +155,7 @@ static int apply_pieces(struct ofi_rdm_ep *ep, const struct ofi_rdm_wire_packet 
 }
 
 /* Validates all targets before changing the first. */
-static int perform_locked(struct ofi_rdm_ep *ep, const struct ofi_rdm_wire_packet *packet,
+static int perform_locked(struct ofi_domain *domain, const struct ofi_rdm_wire_packet *packet,
 			  uint8_t *old)
 {
 	const struct ofi_rdm_wire_atomic *a = &packet->atomic;
@@ -167,20 +167,20 @@ static int perform_locked(struct ofi_rdm_ep *ep, const struct ofi_rdm_wire_packe
 
 	for (i = 0; i < packet->count && !err; i++) {
 		ofi_rdm_wire_get_target(packet->list, i, &target);
-		err = add_pieces(ep, &target, a->size, ofi_rdm_atomic_access(a->kind), pieces,
+		err = add_pieces(domain, &target, a->size, ofi_rdm_atomic_access(a->kind), pieces,
 				 &count);
 	}
-	return err ? err : apply_pieces(ep, packet, pieces, count, old);
+	return err ? err : apply_pieces(domain, packet, pieces, count, old);
 }
 
 /* The regions stay registered meanwhile, because fi_close() of a region waits for the lock. */
-static int perform_atomic(struct ofi_rdm_ep *ep, const struct ofi_rdm_wire_packet *packet,
+static int perform_atomic(struct ofi_domain *domain, const struct ofi_rdm_wire_packet *packet,
 			  uint8_t *old)
 {
 	int err;
 
 	ofi_atomics_lock();
-	err = perform_locked(ep, packet, old);
+	err = perform_locked(domain, packet, old);
 	ofi_atomics_unlock();
 	return err;
 }
@@ -199,7 +199,7 @@ enum ofi_rdm_wire_error ofi_rdm_atomic_request(struct ofi_rdm_peer *peer,
 	if (!is_valid(packet) || len > peer->proto.eager || peer->ep->hmem_options.no_calls)
 		rsp.status = FI_EOPNOTSUPP;
 	else
-		rsp.status = (uint32_t)perform_atomic(peer->ep, packet, old);
+		rsp.status = (uint32_t)perform_atomic(peer->ep->domain, packet, old);
 	if (rsp.status == FI_EKEYREJECTED && !ofi_rdm_keys_missed(peer))
 		return OFI_RDM_WIRE_E_KEYS;
 	if (!rsp.status && !(packet->flags & OFI_RDM_WIRE_PART))

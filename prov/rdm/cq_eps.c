@@ -52,6 +52,7 @@ int ofi_rdm_cq_attach(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool tx)
 	ofi_lock(&cq->eps_lock);
 	link_ep(cq, ep, tx);
 	ofi_unlock(&cq->eps_lock);
+	ofi_cq_rearm(&cq->base);
 	return 0;
 }
 

@@ -3,8 +3,8 @@
  * Keys of remote memory. If the device chooses keys (FI_MR_PROV_KEY), a key is an rkey. If the
  * application chooses them, only the peer knows which memory a key stands for. The peer is asked,
  * and then the device performs the transfer; a transfer that fits in a packet is performed by the
- * peer at once, like an atomic. If the device has no key, because the memory need not exist, the
- * peer performs every transfer, packet by packet.
+ * peer at once, like an atomic. If the region has no device key, the peer performs every
+ * transfer, packet by packet.
  *
  * The answer is not cached for later operations: the peer may close the region and reuse the key,
  * and the two applications may agree on that without the library noticing. A work request for a
@@ -30,7 +30,7 @@
 #define ID_WRITES (1u << 30)
 
 #define MISSES 64 /* wrong keys after which the connection ends */
-#define PARTS  16 /* requests of one operation at a time: the target keeps their responses */
+#define PARTS  16 /* requests for parts at a time: the target may have to keep their responses */
 
 /* The status of a KEY_RSP if the device has no key. */
 #define BY_TARGET FI_EOPNOTSUPP
@@ -124,7 +124,7 @@ static int use_target(struct ofi_rdm_op *op)
 		return 0;
 	return ofi_refuse(
 		ep->domain->prov, FI_LOG_EP_DATA, -FI_EOPNOTSUPP,
-		"RMA of %zu B by an endpoint with FI_HMEM: the peer registered memory that need not exist, which no device can access; it needs FI_MR_ALLOCATED\n",
+		"RMA of %zu B by an endpoint with FI_HMEM: the peer's region has no device key; the peer must register mapped memory, or request FI_MR_ALLOCATED\n",
 		op->total);
 }
 
@@ -230,13 +230,14 @@ static int ask_part(struct ofi_rdm_op *op)
 	if (ret)
 		return ret;
 	op->parts++;
+	op->peer->parts += op->by_target;
 	op->posted += len;
 	return 0;
 }
 
 /*
- * The target counts a request as an operation. If it takes several, or brings data, an RMA event
- * follows the last response and counts instead.
+ * The target counts a request as an operation. An operation that takes several requests, or carries
+ * data, sends an RMA event after the last response, which the target counts instead.
  *
  * Forgets the known keys: a later operation of the device then asks for its key behind this one and
  * stays in order with it.
@@ -249,7 +250,7 @@ int ofi_rdm_keys_post(struct ofi_rdm_op *op)
 		op->owes = ofi_rdm_rma_event_is_due(op);
 	ofi_rdm_keys_forget(op->peer);
 	while (op->posted < op->total && !op->err) {
-		ret = op->parts < PARTS ? ask_part(op) : -FI_EAGAIN;
+		ret = op->peer->parts < PARTS ? ask_part(op) : -FI_EAGAIN;
 		if (ret)
 			return ret;
 	}
@@ -303,13 +304,14 @@ enum ofi_rdm_wire_error ofi_rdm_keys_answered(struct ofi_rdm_op *op,
 	if (!op->err)
 		op->err = err;
 	op->parts--;
-	if (op->posted_all && !op->parts)
+	if (op->by_target)
+		peer->parts--;
+	if (!op->parts && op->posted_all) {
 		ofi_rdm_op_answered(op, op->err);
-	if (op->posted_all)
-		return OFI_RDM_WIRE_OK;
-	if (!op->parts)
+	} else if (!op->parts) {
 		TAILQ_REMOVE(&peer->answers, op, wait);
-	op->waiting = op->parts;
+		op->waiting = false;
+	}
 	ofi_rdm_ops_pump(peer);
 	return OFI_RDM_WIRE_OK;
 }
@@ -319,7 +321,7 @@ int ofi_rdm_keys_resolve(struct ofi_rdm_op *op)
 	uint8_t i;
 	int ret = 0;
 
-	for (i = 0; i < op->remote_count && !ret; i++)
+	for (i = 0; i < op->remote_count && !ret && !op->by_target; i++)
 		if (!op->remote[i].resolved)
 			ret = key_resolve(op, i);
 	return ret;

@@ -225,7 +225,7 @@ void ofi_rdm_ops_pump(struct ofi_rdm_peer *peer)
 		if (ret == -FI_EAGAIN) {
 			/* The operation waits neither for a credit nor for an answer. */
 			if (ofi_rdm_flow_has_data_credit(&peer->proto.flow) && !peer->asked &&
-			    !op->parts)
+			    !peer->parts)
 				ofi_rdm_xport(&peer->proto)->retry(&peer->proto);
 			return;
 		}
@@ -275,6 +275,7 @@ void ofi_rdm_ops_fail(struct ofi_rdm_peer *peer, int err)
 	ofi_rdm_replies_drop(peer);
 	ofi_rdm_keys_forget(peer);
 	peer->asked = false;
+	peer->parts = 0;
 	ofi_rdm_coll_lost(peer, err);
 }
 

@@ -41,6 +41,7 @@ struct ofi_rdm_peer {
 	struct ofi_rdm_known *key_answer;     /* about a key, while operations use it */
 	uint32_t key_id;
 	uint32_t missed; /* number of requests of the peer for memory that it was not given */
+	uint32_t parts;	 /* requests for parts of operations that await their responses */
 	uint64_t key;
 	/*
 	 * The peer whose number messages of this one have for matching: the same address in the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Reliable datagrams of a program of API 1.2, which knows no fi_trywait(): it sleeps on the
- * descriptor of FI_GETWAIT after a read that found nothing.
+ * descriptor of FI_GETWAIT after a read that found nothing, or before its first one.
  */
 #include <poll.h>
 #include "rdm.h"
@@ -37,8 +37,9 @@ static void test(void)
 		side = pair.side;
 		OK(fi_trecv(side[1].ep, in, 8, NULL, FI_ADDR_UNSPEC, 1, 0, NULL));
 		OK(fi_tsend(side[0].ep, out, 8, NULL, side[0].peer, 1, NULL));
-		while (fi_cq_read(side[0].cq, &entry, 1) == -FI_EAGAIN)
+		do
 			sleep_on(side[0].cq);
+		while (fi_cq_read(side[0].cq, &entry, 1) == -FI_EAGAIN);
 		while (fi_cq_readfrom(side[1].cq, &entry, 1, &from) == -FI_EAGAIN)
 			sleep_on(side[1].cq);
 	}

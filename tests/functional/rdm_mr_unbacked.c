@@ -11,7 +11,7 @@
 enum { ROOM = 4 << 20, LEN = 1000000, KEY = 0 };
 
 static const uint64_t access_all = FI_REMOTE_READ | FI_REMOTE_WRITE;
-static uint8_t out[LEN], in[LEN], fixed[LEN];
+static uint8_t out[LEN], in[LEN], fixed[LEN + 64];
 static struct fid_cntr *writes, *reads;
 
 static void hint_events(struct fi_info *hints)

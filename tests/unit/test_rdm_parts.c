@@ -16,7 +16,7 @@ enum { EAGER = 100, PARTS = 16, CREDITS = 1000 };
 
 static struct ofi_rdm_ep ep;
 static struct ofi_rdm_peer peer;
-static struct ofi_rdm_op op;
+static struct ofi_rdm_op op, other;
 static struct fi_info info;
 static struct ofi_domain domain;
 static uint8_t local[40 * EAGER], remote[40 * EAGER];
@@ -299,6 +299,50 @@ static void a_lost_connection(void **state)
 	assert_true(TAILQ_EMPTY(&peer.answers) && STAILQ_EMPTY(&peer.ops));
 }
 
+/* The limit is that of the peer, and the next operation begins when there is room again. */
+static void two_at_once(void **state)
+{
+	(void)state;
+	start(OFI_RDM_OP_READ, 20 * EAGER, false);
+	say_no_key(5);
+	respond(0, EAGER, 0);
+	respond(EAGER, EAGER, 0);
+	respond(2 * EAGER, EAGER, 0);
+	respond(3 * EAGER, EAGER, 0);
+	assert_int_equal(requests, 20);
+	other = (struct ofi_rdm_op){
+		.kind = OFI_RDM_OP_READ,
+		.id = 78,
+		.peer = &peer,
+		.total = EAGER,
+		.flags = OFI_RDM_SILENT,
+		.by_target = true,
+		.local_count = 1,
+		.local = { { .addr = local, .len = EAGER } },
+		.remote_count = 1,
+		.remote = { { .len = EAGER, .key = 5, .resolved = true } },
+	};
+	STAILQ_INSERT_TAIL(&peer.ops, &other, link);
+	ofi_rdm_ops_pump(&peer);
+	assert_int_equal(requests, 20);
+	respond(4 * EAGER, EAGER, 0);
+	assert_int_equal(requests, 21);
+	ofi_rdm_ops_fail(&peer, FI_ECONNABORTED);
+	assert_int_equal(peer.parts, 0);
+}
+
+/* Once one place is known to have no key, the keys of the others are not asked for. */
+static void asks_once(void **state)
+{
+	(void)state;
+	start(OFI_RDM_OP_READ, 3 * EAGER, false);
+	op.remote[1].key = 6;
+	say_no_key(5);
+	assert_false(peer.asked);
+	assert_int_equal(requests, 3);
+	ofi_rdm_ops_fail(&peer, FI_ECONNABORTED);
+}
+
 #define CASE(test) cmocka_unit_test_setup(test, begin)
 
 int main(void)
@@ -312,6 +356,8 @@ int main(void)
 		CASE(an_error),
 		CASE(waits_for_room),
 		CASE(a_lost_connection),
+		CASE(two_at_once),
+		CASE(asks_once),
 	};
 
 	return cmocka_run_group_tests_name("rdm_parts", tests, NULL, NULL);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The provider's fi_getinfo on a simulated machine: its offers, their order, and rejections. */
 #include "unit.h"
-
 #include <errno.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -20,7 +19,6 @@
 #include "prov/verbs/provider/prov.h"
 
 #define V2 FI_VERSION(2, 6)
-
 static const uint8_t mac[6] = { 0x52, 0x54, 0, 0x12, 0x34, 0x56 };
 
 static struct mock_device *device;
@@ -216,7 +214,9 @@ static void test_hint_addresses(void **state)
 	set_in(&hints->dest_addr, &hints->dest_addrlen, 0x0a000009, 6);
 	assert_int_equal(get(NULL, NULL, 0, hints), 0);
 	expect("rxe0 10.0.0.1:5 > 10.0.0.9:6\n");
-	assert_int_equal(get("10.9.9.9", "8", 0, hints), 0); /* the node goes before dest_addr */
+	assert_int_equal(get(NULL, "8", 0, hints), 0); /* the service goes before dest_addr */
+	expect("rxe0 10.0.0.1:5 > 10.0.0.1:8\n");
+	assert_int_equal(get("10.9.9.9", "8", 0, hints), 0);
 	expect("rxe0 10.0.0.1:5 > 10.9.9.9:8\n");
 	assert_int_equal(get("10.0.1.1", "8", FI_SOURCE, hints), -FI_ENODATA);
 	assert_int_equal(get("10.0.0.1", "8", FI_SOURCE, hints), 0);

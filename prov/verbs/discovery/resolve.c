@@ -216,7 +216,8 @@ int vrb_resolve(const char *node, const char *service, uint64_t flags, const str
 		struct vrb_target *target, struct ofi_miss *why)
 {
 	uint32_t format = hints ? hints->addr_format : FI_FORMAT_UNSPEC;
-	bool named = node || service, source = named && (flags & FI_SOURCE || !node);
+	bool own = !node && !(hints && hints->src_addr), named = node || service,
+	     source = named && (flags & FI_SOURCE || own);
 	int ret = 0;
 
 	if (source)

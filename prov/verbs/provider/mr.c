@@ -2,8 +2,8 @@
 /*
  * Memory regions: one ibv_mr for each buffer. The descriptor has the lkey, the key is the rkey. A
  * region of several buffers has no descriptor, and the application chooses its key: peers ask the
- * target for the rkey of each buffer. Neither has one whose memory does not exist yet: without an
- * ibv_mr, the library performs all accesses of peers.
+ * target for the rkey of each buffer. A region of memory that is not mapped has no
+ * ibv_mr: the library performs all accesses of peers.
  */
 #include <errno.h>
 #include <search.h>
@@ -40,6 +40,7 @@ struct vrb_mr {
 	struct vrb_domain *domain;
 	bool opaque;   /* not system memory, or a dma-buf */
 	bool unbacked; /* the memory is empty or need not exist: the device has no key */
+	bool writable; /* the device may write it for local operations */
 	uint64_t access;
 	struct ofi_cntr *cntrs[2]; /* for remote reads and remote writes; guarded by domain->lock */
 	uint32_t count;
@@ -379,10 +380,15 @@ static size_t iov_limit(const struct vrb_domain *domain)
  */
 static bool may_be_unbacked(const struct vrb_domain *domain)
 {
-	bool supported = true;
+	return !vrb_mr_prov_key(domain) && !has_mode(domain, FI_MR_ALLOCATED);
+}
 
-	return !vrb_mr_prov_key(domain) && !has_mode(domain, FI_MR_ALLOCATED) &&
-	       ofi_is_mapped(&supported, sizeof(supported), true);
+/* Returns false on kernels that cannot tell if memory is mapped. */
+static bool is_supported(void)
+{
+	bool mapped = true;
+
+	return ofi_is_mapped(&mapped, sizeof(mapped), true);
 }
 
 /* Returns true if the buffers are valid. If there are several, none may be empty. */
@@ -411,7 +417,7 @@ static int mr_check(const struct vrb_domain *domain, const struct iovec *iov, si
 	if (!are_buffers(domain, iov, count))
 		return ofi_refuse(
 			&vrb_prov, FI_LOG_MR, -FI_EINVAL,
-			"fi_mr_reg: a buffer at NULL, an empty one of several, or too many bytes; with FI_MR_ALLOCATED or FI_MR_PROV_KEY, or before Linux 5.14, memory must exist\n");
+			"fi_mr_reg: a buffer at NULL, an empty one of several, or too many bytes; memory that is not mapped needs FI_EP_RDM without FI_MR_ALLOCATED and FI_MR_PROV_KEY, and Linux 5.14\n");
 	if (access & ~ACCESS)
 		return ofi_refuse(
 			&vrb_prov, FI_LOG_MR, -FI_EINVAL,
@@ -424,8 +430,12 @@ static int mr_check(const struct vrb_domain *domain, const struct iovec *iov, si
 static int reg_buffer(struct vrb_mr *mr, const struct iovec *iov,
 		      const struct vrb_mr_memory *memory, struct ibv_mr **ibv)
 {
-	*ibv = memory ? vrb_mr_hmem_reg(mr->domain, memory, vrb_mr_access(mr->domain, mr->access))
-		      : vrb_mr_reg(mr->domain, iov, mr->access, may_be_unbacked(mr->domain));
+	int flags = vrb_mr_access(mr->domain, mr->access);
+
+	mr->writable = flags & IBV_ACCESS_LOCAL_WRITE;
+	*ibv = memory ? vrb_mr_hmem_reg(mr->domain, memory, flags)
+		      : vrb_mr_reg(mr->domain, iov, mr->access, may_be_unbacked(mr->domain),
+				   &mr->writable);
 	if (!*ibv)
 		return errno;
 	if (vrb_mr_table_add(mr->domain, *ibv, vrb_mr_remote_access(mr->access))) {
@@ -477,6 +487,14 @@ static int reg_what_exists(struct vrb_mr *mr, const struct iovec *iov, size_t co
 		err = reg_buffers(mr, iov, count, memory);
 	if (err != EFAULT || memory || !may_be_unbacked(mr->domain) || mr_dereg(mr))
 		return err;
+	if (!is_supported()) {
+		FI_WARN_SPARSE(&vrb_prov, FI_LOG_MR,
+			       "fi_mr_reg: memory that is not mapped needs Linux 5.14 or later\n");
+		return err;
+	}
+	FI_INFO(&vrb_prov, FI_LOG_MR,
+		"fi_mr_reg: %zu B at %p are not mapped, or not for this access: they get no device key\n",
+		iov->iov_len, iov->iov_base);
 	mr->unbacked = true;
 	return reg_buffers(mr, iov, count, NULL);
 }
@@ -492,9 +510,7 @@ static void set_fid(struct vrb_mr *mr, const struct vrb_mr_memory *memory, uint6
 		.key = vrb_mr_prov_key(mr->domain) ? ibv->rkey : key,
 	};
 	if (mr->count == 1 && !mr->unbacked)
-		mr->fid.mem_desc = vrb_mr_hmem_desc(memory, ibv->lkey,
-						    vrb_mr_access(mr->domain, mr->access) &
-							    IBV_ACCESS_LOCAL_WRITE);
+		mr->fid.mem_desc = vrb_mr_hmem_desc(memory, ibv->lkey, mr->writable);
 }
 
 static int reg(struct vrb_domain *domain, const struct iovec *iov, size_t count,

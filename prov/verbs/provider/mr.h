@@ -19,22 +19,22 @@ int vrb_mr_raw_get(uint64_t key, size_t size, uint64_t base, const struct fi_mr_
  */
 int vrb_mr_raw_map(size_t size, const struct fi_mr_map_raw *map);
 int vrb_mr_raw_unmap(const uint64_t *key);
-/* Returns the IBV_ACCESS_* flags that peers have, whether the device or the library accesses it. */
+/* Returns the IBV_ACCESS_* flags of peers, for the device and the library. */
 int vrb_mr_remote_access(uint64_t access);
 /*
  * Returns the flags to register memory with. Remote write includes atomics if the device has them,
- * and requires local write. So does access that names nothing local: programs receive into what
- * they registered for peers to read. An iWARP read arrives as a write. Memory that the device
- * cannot page on demand is pinned.
+ * and requires local write. Access without a local right includes local write, too, since programs
+ * receive into what they registered for peers to read. An iWARP read arrives as a write. Memory
+ * that the device cannot page on demand is pinned.
  */
 int vrb_mr_access(const struct vrb_domain *domain, uint64_t access);
 /*
  * Registers memory with that access; read-only memory, if the access permits that, without local
  * write. On failure logs it, unless the memory is not mapped and need not be, and returns NULL with
- * errno.
+ * errno. *writable tells if the region has local write.
  */
 struct ibv_mr *vrb_mr_reg(struct vrb_domain *domain, const struct iovec *iov, uint64_t access,
-			  bool may_be_unmapped);
+			  bool may_be_unmapped, bool *writable);
 /*
  * Called after ibv_reg_mr failed with these arguments. If the limit of locked memory is reached,
  * cached registrations that nobody uses make room. Returns NULL, with errno, if that does not help.

@@ -58,10 +58,12 @@ static bool is_refused(int err)
 }
 
 struct ibv_mr *vrb_mr_reg(struct vrb_domain *domain, const struct iovec *iov, uint64_t access,
-			  bool may_be_unmapped)
+			  bool may_be_unmapped, bool *writable)
 {
 	int flags = vrb_mr_access(domain, access), err;
 	struct ibv_mr *mr = vrb_mr_new(domain, iov->iov_base, iov->iov_len, flags);
+
+	*writable = mr && flags & IBV_ACCESS_LOCAL_WRITE;
 
 	if (!mr && is_refused(errno) && !(access & WRITTEN) && flags & IBV_ACCESS_LOCAL_WRITE)
 		mr = vrb_mr_new(domain, iov->iov_base, iov->iov_len,
