@@ -569,6 +569,9 @@ static void test_buffers(void **state)
 	assert_int_equal(fi_mr_regv(rig->domain, iov, OFI_MR_BUFFERS + 1, FI_REMOTE_READ, 0, 9, 0,
 				    &mr, NULL),
 			 -FI_EINVAL);
+	fake.fail_at = fake.calls + 1;
+	fake.fail_errno = EFAULT; /* although the memory is mapped */
+	assert_int_equal(fi_mr_reg(rig->domain, buf, 8, FI_SEND, 0, 9, 0, &mr, NULL), -FI_EFAULT);
 	assert_int_equal(fake.mrs, 2); /* the domain's own and `plain` */
 	domain->base.info->domain_attr->mr_mode = FI_MR_BASIC;
 	assert_int_equal(fi_mr_regv(rig->domain, iov, 2, FI_REMOTE_READ, 0, 9, 0, &mr, NULL),

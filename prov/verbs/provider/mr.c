@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "prov/base/cntr.h"
-#include "prov/base/mapped.h"
 #include "prov/base/ops.h"
 #include "prov/base/reduce.h"
 #include <rdma/fi_domain.h>
@@ -383,14 +382,6 @@ static bool may_be_unbacked(const struct vrb_domain *domain)
 	return !vrb_mr_prov_key(domain) && !has_mode(domain, FI_MR_ALLOCATED);
 }
 
-/* Returns false on kernels that cannot tell if memory is mapped. */
-static bool is_supported(void)
-{
-	bool mapped = true;
-
-	return ofi_is_mapped(&mapped, sizeof(mapped), true);
-}
-
 /* Returns true if the buffers are valid. If there are several, none may be empty. */
 static bool are_buffers(const struct vrb_domain *domain, const struct iovec *iov, size_t count)
 {
@@ -487,9 +478,11 @@ static int reg_what_exists(struct vrb_mr *mr, const struct iovec *iov, size_t co
 		err = reg_buffers(mr, iov, count, memory);
 	if (err != EFAULT || memory || !may_be_unbacked(mr->domain) || mr_dereg(mr))
 		return err;
-	if (!is_supported()) {
-		FI_WARN_SPARSE(&vrb_prov, FI_LOG_MR,
-			       "fi_mr_reg: memory that is not mapped needs Linux 5.14 or later\n");
+	if (vrb_mr_is_mapped(iov, count, mr->access)) {
+		FI_WARN_SPARSE(
+			&vrb_prov, FI_LOG_MR,
+			"fi_mr_reg: %zu B at %p: %s; memory that is not mapped needs Linux 5.14\n",
+			iov->iov_len, iov->iov_base, strerror(err));
 		return err;
 	}
 	FI_INFO(&vrb_prov, FI_LOG_MR,

@@ -6,6 +6,7 @@
 #include "err.h"
 #include "mr.h"
 #include "prov.h"
+#include "prov/base/mapped.h"
 
 #define WRITTEN (FI_RECV | FI_READ | FI_REMOTE_WRITE)
 #define LOCAL	(FI_SEND | FI_RECV | FI_READ | FI_WRITE)
@@ -76,4 +77,16 @@ struct ibv_mr *vrb_mr_reg(struct vrb_domain *domain, const struct iovec *iov, ui
 			       iov->iov_len, iov->iov_base, strerror(err), vrb_remedy(err));
 	errno = err;
 	return NULL;
+}
+
+bool vrb_mr_is_mapped(const struct iovec *iov, size_t count, uint64_t access)
+{
+	bool tells = true;
+
+	if (!ofi_is_mapped(&tells, sizeof(tells), true))
+		return true;
+	for (; count; count--, iov++)
+		if (!ofi_is_mapped(iov->iov_base, iov->iov_len, access & WRITTEN))
+			return false;
+	return true;
 }
