@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Failing, skipping and waiting. */
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include "check.h"
 #include "gpu.h"
@@ -80,6 +82,15 @@ void sleep_ms(int ms)
 uint64_t deadline(void)
 {
 	return now_ms() + WAIT_MS;
+}
+
+void sleep_on_fd(struct fid *fid)
+{
+	struct pollfd fds = { .events = POLLIN };
+
+	OK(fi_control(fid, FI_GETWAIT, &fds.fd));
+	if (poll(&fds, 1, WAIT_MS) != 1)
+		FAIL("a wakeup is lost");
 }
 
 void pause_until(uint64_t end, const char *what)

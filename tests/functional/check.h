@@ -40,6 +40,9 @@ void sleep_ms(int ms);
 uint64_t deadline(void);
 /* Lets other threads run; fails after the deadline. */
 void pause_until(uint64_t end, const char *what);
+struct fid;
+/* Sleeps on the descriptor of FI_GETWAIT until it is readable. */
+void sleep_on_fd(struct fid *fid);
 
 /* Fills a buffer with bytes that depend on seed and position. */
 void fill(void *buf, size_t len, unsigned int seed);

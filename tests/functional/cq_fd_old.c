@@ -3,19 +3,9 @@
  * A program of API 1.2 knows no fi_trywait(): it sleeps on the descriptor of FI_GETWAIT after a
  * read that found nothing, or before its first one.
  */
-#include <poll.h>
 #include "steps.h"
 
 #define COUNT 100
-
-static void sleep_on(struct fid_cq *cq)
-{
-	struct pollfd fds = { .events = POLLIN };
-
-	OK(fi_control(&cq->fid, FI_GETWAIT, &fds.fd));
-	if (poll(&fds, 1, WAIT_MS) != 1)
-		FAIL("a wakeup is lost");
-}
 
 /* Sleeps first, and reads once after each wakeup, as fi_msg_epoll of fabtests 1.1 does. */
 static void wait_one(struct fid_cq *cq)
@@ -24,7 +14,7 @@ static void wait_one(struct fid_cq *cq)
 	ssize_t ret;
 
 	do
-		sleep_on(cq);
+		sleep_on_fd(&cq->fid);
 	while ((ret = fi_cq_sread(cq, &entry, 1, NULL, 0)) == -FI_EAGAIN);
 	RETURNS(ret, 1);
 }

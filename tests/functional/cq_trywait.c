@@ -11,16 +11,12 @@
 
 static void sleep_on(struct end *end, struct fid *fid)
 {
-	struct pollfd fds = { .events = POLLIN };
-	int ret;
+	int ret = fi_trywait(end->fabric, &fid, 1);
 
-	OK(fi_control(fid, FI_GETWAIT, &fds.fd));
-	ret = fi_trywait(end->fabric, &fid, 1);
 	if (ret == -FI_EAGAIN)
 		return;
 	RETURNS(ret, 0);
-	if (poll(&fds, 1, WAIT_MS) != 1)
-		FAIL("a wakeup is lost");
+	sleep_on_fd(fid);
 }
 
 static void wait_one(struct end *end, struct fid_cq *cq)

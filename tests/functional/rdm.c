@@ -146,6 +146,17 @@ struct fi_cq_tagged_entry rdm_wait(struct rdm_pair *pair, int side)
 	return entry;
 }
 
+void rdm_reaches(struct rdm_pair *pair, struct fid_cntr *cntr, uint64_t value)
+{
+	uint64_t end = deadline();
+
+	while (fi_cntr_read(cntr) < value) {
+		fi_cq_read(pair->side[0].cq, NULL, 0);
+		pause_until(end, "a counter");
+	}
+	EQUAL(fi_cntr_read(cntr), value);
+}
+
 struct fi_cq_err_entry rdm_wait_error(struct rdm_pair *pair, int side)
 {
 	struct fi_cq_err_entry error = { 0 };

@@ -69,6 +69,8 @@ struct fi_cq_tagged_entry rdm_wait(struct rdm_pair *pair, int side);
  * calls this between its own accesses to the target and those of the peer.
  */
 void rdm_order(struct rdm_pair *pair);
+/* Waits until a counter of side 1 has the value, while side 0 makes progress, too. */
+void rdm_reaches(struct rdm_pair *pair, struct fid_cntr *cntr, uint64_t value);
 /* Waits for a failure instead. */
 struct fi_cq_err_entry rdm_wait_error(struct rdm_pair *pair, int side);
 /*

@@ -31,18 +31,6 @@ static void bind(struct rdm_pair *pair, int side)
 	RETURNS(fi_ep_bind(ep, &writes->fid, FI_REMOTE_WRITE), -FI_EBUSY);
 }
 
-/* The initiator needs progress, too. */
-static void reaches(struct rdm_pair *pair, struct fid_cntr *cntr, uint64_t value)
-{
-	uint64_t end = deadline();
-
-	while (fi_cntr_read(cntr) < value) {
-		fi_cq_read(pair->side[0].cq, NULL, 0);
-		pause_until(end, "a counter");
-	}
-	EQUAL(fi_cntr_read(cntr), value);
-}
-
 static void writes_count(struct rdm_pair *pair, struct fid_mr *mr, struct fid_mr *plain)
 {
 	struct rdm_side *side = &pair->side[0];
@@ -53,15 +41,15 @@ static void writes_count(struct rdm_pair *pair, struct fid_mr *mr, struct fid_mr
 		OK(fi_inject_write(side->ep, buf, 8, side->peer, (uintptr_t)target, fi_mr_key(mr)));
 		if (i % 100)
 			continue;
-		reaches(pair, writes, (uint64_t)i);
+		rdm_reaches(pair, writes, (uint64_t)i);
 		CHECK_FILLED(target, 8, (unsigned int)i);
 	}
 	fill(buf, LEN, 9);
 	OK(fi_write(side->ep, buf, LEN, NULL, side->peer, (uintptr_t)target, fi_mr_key(mr), buf));
-	reaches(pair, writes, ROUNDS + 1);
+	rdm_reaches(pair, writes, ROUNDS + 1);
 	CHECK_FILLED(target, LEN, 9);
 	rdm_wait(pair, 0);
-	reaches(pair, region, ROUNDS + 1);
+	rdm_reaches(pair, region, ROUNDS + 1);
 	OK(fi_inject_write(side->ep, buf, 8, side->peer, (uintptr_t)other, fi_mr_key(plain)));
 	OK(fi_cntr_wait(writes, ROUNDS + 2, 60000));
 	EQUAL(fi_cntr_read(region), ROUNDS + 1);
@@ -76,18 +64,18 @@ static void others_count(struct rdm_pair *pair, struct fid_mr *mr)
 
 	OK(fi_read(side->ep, buf, LEN, NULL, side->peer, (uintptr_t)target, key, buf));
 	rdm_wait(pair, 0);
-	reaches(pair, reads, 1);
+	rdm_reaches(pair, reads, 1);
 	OK(fi_atomic(side->ep, &one, 1, NULL, side->peer, (uintptr_t)target, key, FI_UINT64, FI_SUM,
 		     &one));
 	rdm_wait(pair, 0);
-	reaches(pair, writes, ROUNDS + 4);
-	reaches(pair, region, ROUNDS + 3);
+	rdm_reaches(pair, writes, ROUNDS + 4);
+	rdm_reaches(pair, region, ROUNDS + 3);
 	OK(fi_fetch_atomic(side->ep, &one, 1, NULL, &old, NULL, side->peer, (uintptr_t)target, key,
 			   FI_UINT64, FI_SUM, &one));
 	rdm_wait(pair, 0);
-	reaches(pair, reads, 2);
-	reaches(pair, writes, ROUNDS + 5); /* it changes memory */
-	reaches(pair, region, ROUNDS + 4);
+	rdm_reaches(pair, reads, 2);
+	rdm_reaches(pair, writes, ROUNDS + 5); /* it changes memory */
+	rdm_reaches(pair, region, ROUNDS + 4);
 	OK(fi_compare_atomic(side->ep, &one, 1, NULL, &one, NULL, &old, NULL, side->peer,
 			     (uintptr_t)target, key, FI_UINT64, FI_CSWAP, &one));
 	rdm_wait(pair, 0);
@@ -96,7 +84,7 @@ static void others_count(struct rdm_pair *pair, struct fid_mr *mr)
 	OK(fi_fetch_atomic(side->ep, NULL, 1, NULL, &old, NULL, side->peer, (uintptr_t)target, key,
 			   FI_UINT64, FI_ATOMIC_READ, &one));
 	rdm_wait(pair, 0);
-	reaches(pair, reads, 4);
+	rdm_reaches(pair, reads, 4);
 	EQUAL(fi_cntr_read(writes), ROUNDS + 6);
 }
 

@@ -44,20 +44,18 @@ static void close_members(struct members *m)
 }
 
 /* This is how an application sleeps that waits for several descriptors. */
-static void sleep_on_fd(struct end *end, struct members *m)
+static void sleep_on_set(struct end *end, struct members *m)
 {
 	struct fid *fid = &m->set->fid;
-	struct pollfd pfd = { .events = POLLIN };
 
-	OK(fi_control(fid, FI_GETWAIT, &pfd.fd));
 	if (fi_trywait(end->fabric, &fid, 1) == 0)
-		EQUAL(poll(&pfd, 1, WAIT_MS), 1);
+		sleep_on_fd(fid);
 }
 
 static void sleep_on(struct end *end, struct members *m, bool fd)
 {
 	if (fd)
-		sleep_on_fd(end, m);
+		sleep_on_set(end, m);
 	else
 		OK(fi_wait(m->set, WAIT_MS));
 }

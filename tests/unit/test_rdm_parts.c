@@ -231,7 +231,7 @@ static void data_comes_last(void **state)
 	assert_true(is_done());
 }
 
-/* What is empty has no parts. */
+/* An empty operation has no parts. */
 static void empty(void **state)
 {
 	(void)state;
