@@ -3,6 +3,7 @@
 #ifndef VRB_ERR_H
 #define VRB_ERR_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <infiniband/verbs.h>
@@ -21,6 +22,11 @@ int vrb_err_opening(int err, const char *name);
 int vrb_wc_err(enum ibv_wc_status status, bool receive);
 /* Returns the positive FI_E* of a connection manager event that is an error. */
 int vrb_cm_err(enum rdma_cm_event_type event, int status);
+/* Returns true for the errors of registering memory that is not mapped, or not for the access. */
+static inline bool vrb_err_is_refused(int err)
+{
+	return err == EFAULT || err == EACCES || err == EPERM;
+}
 /* Returns advice for a log line, "" if there is none. */
 const char *vrb_remedy(int err);
 /* Returns the text of prov_errno in an EQ error: an IB reject reason or an errno. */

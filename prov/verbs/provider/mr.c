@@ -2,8 +2,8 @@
 /*
  * Memory regions: one ibv_mr for each buffer. The descriptor has the lkey, the key is the rkey. A
  * region of several buffers has no descriptor, and the application chooses its key: peers ask the
- * target for the rkey of each buffer. A region of memory that is not mapped has no
- * ibv_mr: the library performs all accesses of peers.
+ * target for the rkey of each buffer. A region of memory that is not mapped has no ibv_mr: the
+ * library performs all accesses of peers.
  */
 #include <errno.h>
 #include <search.h>
@@ -425,8 +425,7 @@ static int reg_buffer(struct vrb_mr *mr, const struct iovec *iov,
 
 	mr->writable = flags & IBV_ACCESS_LOCAL_WRITE;
 	*ibv = memory ? vrb_mr_hmem_reg(mr->domain, memory, flags)
-		      : vrb_mr_reg(mr->domain, iov, mr->access, may_be_unbacked(mr->domain),
-				   &mr->writable);
+		      : vrb_mr_reg(mr->domain, iov, mr->access, &mr->writable);
 	if (!*ibv)
 		return errno;
 	if (vrb_mr_table_add(mr->domain, *ibv, vrb_mr_remote_access(mr->access))) {
@@ -467,24 +466,33 @@ static int reg_buffers(struct vrb_mr *mr, const struct iovec *iov, size_t count,
 	return 0;
 }
 
+/* Logs why a buffer cannot be registered. */
+static int refuse_buffer(const struct iovec *iov, int err, bool may_be_unmapped)
+{
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_MR, "fi_mr_reg: ibv_reg_mr of %zu B at %p: %s%s\n",
+		       iov->iov_len, iov->iov_base, strerror(err),
+		       may_be_unmapped ? "; memory that is not mapped needs Linux 5.14"
+				       : vrb_remedy(err));
+	return err;
+}
+
 /* Does the same, but not for system memory that does not exist yet, if it need not. */
 static int reg_what_exists(struct vrb_mr *mr, const struct iovec *iov, size_t count,
 			   const struct vrb_mr_memory *memory)
 {
+	bool unmapped;
 	int err = EFAULT;
 
 	mr->unbacked = !memory && !iov->iov_len && !vrb_mr_prov_key(mr->domain);
 	if (memory || iov->iov_base || !iov->iov_len)
 		err = reg_buffers(mr, iov, count, memory);
-	if (err != EFAULT || memory || !may_be_unbacked(mr->domain) || mr_dereg(mr))
+	if (!err || memory)
 		return err;
-	if (vrb_mr_is_mapped(iov, count, mr->access)) {
-		FI_WARN_SPARSE(
-			&vrb_prov, FI_LOG_MR,
-			"fi_mr_reg: %zu B at %p: %s; memory that is not mapped needs Linux 5.14\n",
-			iov->iov_len, iov->iov_base, strerror(err));
+	unmapped = err == EFAULT && may_be_unbacked(mr->domain);
+	if (!unmapped || vrb_mr_is_mapped(iov, count, mr->access))
+		return refuse_buffer(&iov[mr->count], err, unmapped);
+	if (mr_dereg(mr))
 		return err;
-	}
 	FI_INFO(&vrb_prov, FI_LOG_MR,
 		"fi_mr_reg: %zu B at %p are not mapped, or not for this access: they get no device key\n",
 		iov->iov_len, iov->iov_base);

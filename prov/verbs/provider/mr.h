@@ -30,11 +30,10 @@ int vrb_mr_remote_access(uint64_t access);
 int vrb_mr_access(const struct vrb_domain *domain, uint64_t access);
 /*
  * Registers memory with that access; read-only memory, if the access permits that, without local
- * write. On failure logs it, unless the memory is not mapped and need not be, and returns NULL with
- * errno. *writable tells if the region has local write.
+ * write. Returns NULL with errno on failure. *writable tells if the region has local write.
  */
 struct ibv_mr *vrb_mr_reg(struct vrb_domain *domain, const struct iovec *iov, uint64_t access,
-			  bool may_be_unmapped, bool *writable);
+			  bool *writable);
 /*
  * Returns true if the buffers are mapped for that access, or if the kernel cannot tell. Pages that
  * were never touched are allocated, as registering them does.

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The access of memory regions in the terms of libibverbs, and registering with it. */
 #include <errno.h>
-#include <string.h>
-#include <rdma/providers/fi_log.h>
 #include "err.h"
 #include "mr.h"
-#include "prov.h"
 #include "prov/base/mapped.h"
 
 #define WRITTEN (FI_RECV | FI_READ | FI_REMOTE_WRITE)
@@ -53,30 +50,18 @@ int vrb_mr_access(const struct vrb_domain *domain, uint64_t access)
 	return flags;
 }
 
-static bool is_refused(int err)
-{
-	return err == EFAULT || err == EACCES || err == EPERM;
-}
-
 struct ibv_mr *vrb_mr_reg(struct vrb_domain *domain, const struct iovec *iov, uint64_t access,
-			  bool may_be_unmapped, bool *writable)
+			  bool *writable)
 {
-	int flags = vrb_mr_access(domain, access), err;
+	int flags = vrb_mr_access(domain, access);
 	struct ibv_mr *mr = vrb_mr_new(domain, iov->iov_base, iov->iov_len, flags);
 
 	*writable = mr && flags & IBV_ACCESS_LOCAL_WRITE;
-
-	if (!mr && is_refused(errno) && !(access & WRITTEN) && flags & IBV_ACCESS_LOCAL_WRITE)
+	if (!mr && vrb_err_is_refused(errno) && !(access & WRITTEN) &&
+	    flags & IBV_ACCESS_LOCAL_WRITE)
 		mr = vrb_mr_new(domain, iov->iov_base, iov->iov_len,
 				flags & ~IBV_ACCESS_LOCAL_WRITE);
-	if (mr)
-		return mr;
-	err = errno;
-	if (err != EFAULT || !may_be_unmapped)
-		FI_WARN_SPARSE(&vrb_prov, FI_LOG_MR, "fi_mr_reg: ibv_reg_mr of %zu B at %p: %s%s\n",
-			       iov->iov_len, iov->iov_base, strerror(err), vrb_remedy(err));
-	errno = err;
-	return NULL;
+	return mr;
 }
 
 bool vrb_mr_is_mapped(const struct iovec *iov, size_t count, uint64_t access)

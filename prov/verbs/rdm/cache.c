@@ -15,11 +15,6 @@
 #define MAX_COUNT 4096	  /* default */
 #define MOST	  1048576 /* more mappings than the kernel permits to watch */
 
-static bool is_refused(int err)
-{
-	return err == EFAULT || err == EACCES || err == EPERM;
-}
-
 /* Logged by the first transfer that is affected, not by a program that only opens domains. */
 static void warn_if_refused(const struct ofi_mr_cache *cache)
 {
@@ -45,14 +40,14 @@ static int cache_reg(void *arg, void *addr, size_t len, unsigned int *access, vo
 	warn_if_refused(domain->base.cache);
 	*access = IBV_ACCESS_LOCAL_WRITE | (windows ? IBV_ACCESS_MW_BIND : 0);
 	*mr = vrb_mr_new(domain, addr, len, (int)*access);
-	if (!*mr && is_refused(errno) && !wanted) {
+	if (!*mr && vrb_err_is_refused(errno) && !wanted) {
 		*access = 0;
 		*mr = ibv_reg_mr(domain->pd, addr, len, 0);
 	}
 	if (*mr)
 		return 0;
 	err = errno;
-	if (is_refused(err) && wanted == IBV_ACCESS_MW_BIND)
+	if (vrb_err_is_refused(err) && wanted == IBV_ACCESS_MW_BIND)
 		return vrb_errno(err);
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_MR, "registering %zu B at %p: %s%s\n", len, addr,
 		       strerror(err), vrb_remedy(err));
