@@ -42,7 +42,7 @@ struct ofi_cq_slow {
 	struct ofi_waitset_member member;
 	struct ofi_stats *stats;  /* counts blocking waits; may be NULL */
 	struct ofi_cq_peer *peer; /* if the CQ is a peer of another (cq_peer.c), or NULL */
-	/* For programs without fi_trywait(): their ops, and those of the provider. */
+	/* Programs without fi_trywait() have old_ops, which call the provider's. */
 	struct fi_ops_cq old_ops, *inner;
 };
 

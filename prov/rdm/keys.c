@@ -14,7 +14,6 @@
 #include <string.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
-#include "prov/base/hmem_copy.h"
 #include "prov/base/refuse.h"
 #include "src/ds/min.h"
 #include "hmem.h"
@@ -114,7 +113,10 @@ static int key_split(struct ofi_rdm_op *op, const struct ofi_rdm_remote *remote,
 	return 0;
 }
 
-/* The processor reads or writes the local memory, too. */
+/*
+ * Leaves the operation to the target. The processor then accesses the local memory, too, which an
+ * endpoint with FI_HMEM may have on a device.
+ */
 static int use_target(struct ofi_rdm_op *op)
 {
 	struct ofi_rdm_ep *ep = op->peer->ep;
@@ -268,51 +270,37 @@ int ofi_rdm_keys_post(struct ofi_rdm_op *op)
 	return 0;
 }
 
-/* Returns 0 or -FI_E*. */
-static int store_part(const struct ofi_rdm_op *op, size_t at, const uint8_t *from, size_t len)
-{
-	const struct ofi_rdm_local *local;
-	size_t n;
-	int ret = 0;
-
-	for (local = op->local; len && !ret; at -= ofi_min(at, local->len), local++) {
-		if (at >= local->len)
-			continue;
-		n = ofi_min(len, local->len - at);
-		ret = ofi_hmem_store(op->peer->ep->hmem, local->addr + at, from, n);
-		from += n;
-		len -= n;
-	}
-	return ret;
-}
-
 /* The responses arrive in the order of the requests. */
 enum ofi_rdm_wire_error ofi_rdm_keys_answered(struct ofi_rdm_op *op,
 					      const struct ofi_rdm_wire_packet *packet)
 {
-	size_t eager = op->peer->proto.eager, len = 0,
-	       at = ((op->posted + eager - 1) / eager - op->parts) * eager;
+	size_t eager = op->peer->proto.eager, at = 0, len = 0;
+	struct iovec iov[OFI_RDM_PROTO_IOV];
+	bool by_target = op->by_target;
 	struct ofi_rdm_peer *peer = op->peer;
 	int err = (int)packet->status;
 
-	if (op->kind == OFI_RDM_OP_READ)
+	if (op->kind == OFI_RDM_OP_READ) {
+		at = ((op->posted + eager - 1) / eager - op->parts) * eager;
 		len = part_len(op, at);
+	}
 	if (!err && packet->payload_len != len)
 		return OFI_RDM_WIRE_E_SHORT;
 	if (!err)
-		err = -store_part(op, at, packet->payload, len);
+		err = -ofi_rdm_proto_store(iov, (uint8_t)ofi_rdm_local_iov(op, iov), at,
+					   packet->payload, len, peer->ep->hmem);
 	if (!op->err)
 		op->err = err;
 	op->parts--;
-	if (op->by_target)
-		peer->parts--;
+	peer->parts -= by_target;
 	if (!op->parts && op->posted_all) {
 		ofi_rdm_op_answered(op, op->err);
 	} else if (!op->parts) {
 		TAILQ_REMOVE(&peer->answers, op, wait);
 		op->waiting = false;
 	}
-	ofi_rdm_ops_pump(peer);
+	if (by_target)
+		ofi_rdm_ops_pump(peer);
 	return OFI_RDM_WIRE_OK;
 }
 

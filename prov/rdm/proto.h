@@ -308,6 +308,9 @@ void ofi_rdm_proto_peer_purge(struct ofi_rdm_proto_peer *peer);
 void ofi_rdm_proto_send(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_out *out);
 /* Takes back the last message, before anything else is called for its peer. The peer is not up. */
 void ofi_rdm_proto_unsend(struct ofi_rdm_proto_out *out);
+/* Copies to several buffers from an offset on. Returns 0 or -FI_EIO. */
+int ofi_rdm_proto_store(const struct iovec *iov, uint8_t count, size_t offset, const uint8_t *from,
+			size_t len, bool device);
 /*
  * Writes the packet of the first message that waits for a connection, so that the request for the
  * connection may carry it. Returns its length, at most `room` bytes; 0 if there is no such message,

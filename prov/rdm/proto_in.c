@@ -16,34 +16,36 @@ static struct ofi_rdm_match *match_of(struct ofi_rdm_proto_in *in)
 								       : OFI_RDM_PROTO_UNTAGGED];
 }
 
-/* Copies to a receive with several buffers. */
-static OFI_OUTLINE void copy_parts(struct ofi_rdm_proto_in *in, size_t offset, const uint8_t *from,
-				   size_t len)
+OFI_OUTLINE int ofi_rdm_proto_store(const struct iovec *iov, uint8_t count, size_t offset,
+				    const uint8_t *from, size_t len, bool device)
 {
-	const struct ofi_rdm_proto_recv *recv = in->recv;
 	size_t left, chunk;
+	int err = 0;
 	void *to;
 
 	for (; len; len -= chunk, from += chunk, offset += chunk) {
-		ofi_rdm_proto_iov_at(recv->iov, recv->count, in->base + offset, &to, &left);
+		ofi_rdm_proto_iov_at(iov, count, offset, &to, &left);
 		chunk = ofi_min(len, left);
-		if (ofi_hmem_store(in->peer->proto->config.device, to, from, chunk) && !in->err)
-			in->err = FI_EIO;
+		err |= ofi_hmem_store(device, to, from, chunk);
 	}
+	return err ? -FI_EIO : 0;
 }
 
 static void copy_in(struct ofi_rdm_proto_in *in, size_t offset, const uint8_t *from, size_t len)
 {
 	const struct ofi_rdm_proto_recv *recv = in->recv;
+	bool device = in->peer->proto->config.device;
+	int err;
 
 	if (offset >= in->accept)
 		return;
 	len = ofi_min(len, in->accept - offset);
+	offset += in->base;
 	if (recv->count > 1)
-		copy_parts(in, offset, from, len);
-	else if (ofi_hmem_store(in->peer->proto->config.device,
-				(uint8_t *)recv->iov[0].iov_base + in->base + offset, from, len) &&
-		 !in->err)
+		err = ofi_rdm_proto_store(recv->iov, recv->count, offset, from, len, device);
+	else
+		err = ofi_hmem_store(device, (uint8_t *)recv->iov[0].iov_base + offset, from, len);
+	if (err && !in->err)
 		in->err = FI_EIO;
 }
 
