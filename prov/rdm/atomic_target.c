@@ -154,9 +154,9 @@ static int apply_pieces(struct ofi_domain *domain, const struct ofi_rdm_wire_pac
 	return err;
 }
 
-/* Validates all targets before changing the first. */
+/* Validates all targets before changing the first. Sets *key to the one that is refused. */
 static int perform_locked(struct ofi_domain *domain, const struct ofi_rdm_wire_packet *packet,
-			  uint8_t *old)
+			  uint8_t *old, uint64_t *key)
 {
 	const struct ofi_rdm_wire_atomic *a = &packet->atomic;
 	struct piece pieces[OFI_RDM_WIRE_REGIONS * OFI_MR_BUFFERS];
@@ -169,18 +169,19 @@ static int perform_locked(struct ofi_domain *domain, const struct ofi_rdm_wire_p
 		ofi_rdm_wire_get_target(packet->list, i, &target);
 		err = add_pieces(domain, &target, a->size, ofi_rdm_atomic_access(a->kind), pieces,
 				 &count);
+		*key = target.key;
 	}
 	return err ? err : apply_pieces(domain, packet, pieces, count, old);
 }
 
 /* The regions stay registered meanwhile, because fi_close() of a region waits for the lock. */
 static int perform_atomic(struct ofi_domain *domain, const struct ofi_rdm_wire_packet *packet,
-			  uint8_t *old)
+			  uint8_t *old, uint64_t *key)
 {
 	int err;
 
 	ofi_atomics_lock();
-	err = perform_locked(domain, packet, old);
+	err = perform_locked(domain, packet, old, key);
 	ofi_atomics_unlock();
 	return err;
 }
@@ -192,6 +193,7 @@ enum ofi_rdm_wire_error ofi_rdm_atomic_request(struct ofi_rdm_peer *peer,
 	struct ofi_rdm_wire_packet rsp = { .type = OFI_RDM_WIRE_ATOMIC_RSP, .id = packet->id };
 	size_t len = a->kind == OFI_RDM_WIRE_ATOMIC_WRITE ? 0 : (size_t)a->count * a->size;
 	uint8_t *old = peer->ep->atomic_old;
+	uint64_t key = 0;
 
 	/*
 	 * An endpoint with no_calls has no FI_ATOMIC, and must not ask whose memory the target is.
@@ -199,8 +201,8 @@ enum ofi_rdm_wire_error ofi_rdm_atomic_request(struct ofi_rdm_peer *peer,
 	if (!is_valid(packet) || len > peer->proto.eager || peer->ep->hmem_options.no_calls)
 		rsp.status = FI_EOPNOTSUPP;
 	else
-		rsp.status = (uint32_t)perform_atomic(peer->ep->domain, packet, old);
-	if (rsp.status == FI_EKEYREJECTED && !ofi_rdm_keys_missed(peer))
+		rsp.status = (uint32_t)perform_atomic(peer->ep->domain, packet, old, &key);
+	if (rsp.status == FI_EKEYREJECTED && !ofi_rdm_keys_missed(peer, key))
 		return OFI_RDM_WIRE_E_KEYS;
 	if (!rsp.status && !(packet->flags & OFI_RDM_WIRE_PART))
 		ofi_rdm_rma_event_atomic(peer->ep, packet);

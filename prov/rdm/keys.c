@@ -315,8 +315,11 @@ int ofi_rdm_keys_resolve(struct ofi_rdm_op *op)
 	return ret;
 }
 
-bool ofi_rdm_keys_missed(struct ofi_rdm_peer *peer)
+bool ofi_rdm_keys_missed(struct ofi_rdm_peer *peer, uint64_t key)
 {
+	if (peer->missed && peer->missed_key == key)
+		return true;
+	peer->missed_key = key;
 	return ++peer->missed < MISSES;
 }
 
@@ -375,7 +378,7 @@ enum ofi_rdm_wire_error ofi_rdm_key_request(struct ofi_rdm_peer *peer,
 	uint8_t list[OFI_MR_BUFFERS * sizeof(struct ofi_rdm_wire_region)];
 
 	if (!find_region(peer->ep->domain, packet, list, &rsp)) {
-		if (!ofi_rdm_keys_missed(peer))
+		if (!ofi_rdm_keys_missed(peer, packet->key))
 			return OFI_RDM_WIRE_E_KEYS;
 		rsp = (struct ofi_rdm_wire_packet){ .type = OFI_RDM_WIRE_KEY_RSP,
 						    .id = packet->id,

@@ -142,9 +142,9 @@ void ofi_rdm_keys_forget(struct ofi_rdm_peer *peer);
 /* Called when the connection ends: forgets keys, those of the queued operations, too. */
 void ofi_rdm_keys_unresolve(struct ofi_rdm_peer *peer);
 /*
- * Counts a request of the peer for memory that it was not given. Returns false if there were too
- * many: the peer is guessing keys.
+ * Counts a key with which the peer asked for memory and was refused, but not one that it repeats.
+ * Returns false if there were too many: the peer is guessing keys.
  */
-bool ofi_rdm_keys_missed(struct ofi_rdm_peer *peer);
+bool ofi_rdm_keys_missed(struct ofi_rdm_peer *peer, uint64_t key);
 
 #endif

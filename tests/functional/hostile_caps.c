@@ -13,10 +13,13 @@ enum { GUESSES = 5000, MANY = 40000, ASK_MS = 12000, GROWN_KIB = 6144 };
 
 static struct victims victims;
 
-/* Returns the number of requests accepted until the connection ended. */
-static unsigned int ask(uint64_t key, unsigned int most)
+/*
+ * Asks for a key, and each time for the one that is `step` further. Returns the number of requests
+ * accepted until the connection ended.
+ */
+static unsigned int ask(uint64_t key, unsigned int step, unsigned int most)
 {
-	struct ofi_rdm_wire_packet packet = { .type = OFI_RDM_WIRE_KEY_REQ, .key = key };
+	struct ofi_rdm_wire_packet packet = { .type = OFI_RDM_WIRE_KEY_REQ };
 	uint64_t end = now_ms() + ASK_MS;
 	struct foe foe = { 0 };
 	uint8_t bytes[64];
@@ -27,6 +30,7 @@ static unsigned int ask(uint64_t key, unsigned int most)
 		FAIL("a stranger with an honest name is not let in");
 	do {
 		packet.id = n + 1;
+		packet.key = key + (uint64_t)n * step;
 		len = ofi_rdm_wire_build(bytes, &packet);
 		if (n % 32 == 31 ? foe_say(&foe, bytes, len) != IBV_WC_SUCCESS
 				 : !foe_throw(&foe, bytes, len))
@@ -44,10 +48,10 @@ static void test(void)
 	setenv("FI_VERBS_RDM_UNEXPECTED_SIZE", "65536", 1);
 	setenv("FI_VERBS_RDM_BUFFER_SIZE", "1024", 1);
 	pair_start(&victims, false);
-	n = ask(0x123456789, GUESSES);
+	n = ask(0x123456789, 1, GUESSES);
 	printf("the connection ended after %u keys that are none\n", n);
 	CHECK(n < GUESSES);
-	n = ask(victims.facts.key[0], MANY);
+	n = ask(victims.facts.key[0], 0, MANY);
 	printf("and after %u requests whose answers are not taken\n", n);
 	CHECK(n < MANY);
 	pair_end(&victims, GROWN_KIB);

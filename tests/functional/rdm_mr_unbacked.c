@@ -5,8 +5,12 @@
  */
 #include "rdm.h"
 
+#include <linux/capability.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum { ROOM = 4 << 20, LEN = 1000000, KEY = 0 };
 
@@ -30,9 +34,9 @@ static void bind_events(struct rdm_pair *pair, int side)
 }
 
 /* Reserves addresses without memory. */
-static uint8_t *reserve(void)
+static uint8_t *reserve(size_t len)
 {
-	void *at = mmap(NULL, ROOM, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *at = mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	CHECK(at != MAP_FAILED);
 	return at;
@@ -198,7 +202,7 @@ static void vectors(struct rdm_pair *pair, uint8_t *to, uint64_t addr)
 /* With FI_MR_VIRT_ADDR, addresses are virtual; otherwise they are offsets from the start. */
 static void address_space(int mode)
 {
-	uint8_t *room = reserve();
+	uint8_t *room = reserve(ROOM);
 	struct rdm_pair pair;
 	struct fid_mr *mr;
 
@@ -227,7 +231,7 @@ static void address_space(int mode)
 /* A buffer whose end is not mapped yet, alone and as one of several. */
 static void partly(void)
 {
-	uint8_t *room = reserve();
+	uint8_t *room = reserve(ROOM);
 	struct iovec iov[] = { { fixed, 4096 }, { room, ROOM } };
 	struct rdm_pair pair;
 	struct fid_mr *mr;
@@ -291,6 +295,39 @@ static void refused(int mode)
 	rdm_close(&pair);
 }
 
+/* Forgoes the right to lock memory without a limit. */
+static void limit_locked_memory(rlim_t limit)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	OK(setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){ limit, limit }));
+	OK(syscall(SYS_capget, &header, data));
+	data[0].effective &= ~(1u << CAP_IPC_LOCK);
+	OK(syscall(SYS_capset, &header, data));
+}
+
+/* Addresses are reserved for more memory than may be locked; no more of it exists than may. */
+static void limited(void)
+{
+	const size_t len = 1ull << 30;
+	uint8_t *room = reserve(len);
+	struct rdm_pair pair;
+	struct fid_mr *mr;
+
+	limit_locked_memory(256 << 20);
+	rdm_open(&pair, 0);
+	OK(mprotect(room, ROOM, PROT_READ | PROT_WRITE));
+	OK(fi_mr_reg(pair.domain, room, len, access_all, 0, KEY, 0, &mr, NULL));
+	lengths(&pair, room, 0);
+	missing(&pair, len / 2);
+	OK(fi_close(&mr->fid));
+	OK(mprotect(room, len, PROT_READ | PROT_WRITE));
+	RETURNS(fi_mr_reg(pair.domain, room, len, access_all, 0, KEY, 0, &mr, NULL), -FI_ENOMEM);
+	OK(munmap(room, len));
+	rdm_close(&pair);
+}
+
 static void test(void)
 {
 	address_space(0);
@@ -299,6 +336,7 @@ static void test(void)
 	events();
 	refused(FI_MR_ALLOCATED);
 	refused(RDM_PROV_KEYS);
+	limited();
 }
 
 int main(void)

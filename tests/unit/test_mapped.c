@@ -57,12 +57,31 @@ static void nowhere(void **state)
 	assert_false(ofi_is_mapped((void *)(UINTPTR_MAX - 7), 8, true));
 }
 
+/* What the process has no right to is a hole; a page that was never touched is none. */
+static void holes(void **state)
+{
+	(void)state;
+	assert_false(ofi_has_hole(constant, sizeof(constant), false));
+	assert_true(ofi_has_hole(constant, sizeof(constant), true));
+	assert_false(ofi_has_hole(variable + 1, sizeof(variable) - 1, true));
+	assert_int_equal(mprotect(page, len, PROT_READ | PROT_WRITE), 0);
+	assert_int_equal(mprotect(page + len, len, PROT_READ), 0);
+	assert_false(ofi_has_hole(page, 2 * len, false));
+	assert_false(ofi_has_hole(page, len, true));
+	assert_true(ofi_has_hole(page, len + 1, true));
+	assert_true(ofi_has_hole(page, 2 * len + 1, false));
+	assert_true(ofi_has_hole(NULL, SIZE_MAX, false));
+	assert_true(ofi_has_hole((void *)(UINTPTR_MAX - 7), 16, false));
+	assert_false(ofi_has_hole(page + 2 * len, 0, true));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(of_the_program),
 		cmocka_unit_test_setup_teardown(by_protection, begin, end),
 		cmocka_unit_test(nowhere),
+		cmocka_unit_test_setup_teardown(holes, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("mapped", tests, NULL, NULL);

@@ -38,9 +38,10 @@ void ofi_rdm_rma_event_atomic(struct ofi_rdm_ep *ep, const struct ofi_rdm_wire_p
 	(void)packet;
 }
 
-bool ofi_rdm_keys_missed(struct ofi_rdm_peer *peer)
+bool ofi_rdm_keys_missed(struct ofi_rdm_peer *peer, uint64_t key)
 {
 	(void)peer;
+	(void)key;
 	fail();
 	return false;
 }

@@ -133,11 +133,11 @@ static void packets_before_their_time(void **state)
 	}
 }
 
-static enum ofi_rdm_wire_error ask_for_key(void)
+static enum ofi_rdm_wire_error ask_for_key(uint64_t key)
 {
 	const struct ofi_rdm_wire_packet packet = { .type = OFI_RDM_WIRE_KEY_REQ,
 						    .id = 1,
-						    .key = 12345 };
+						    .key = key };
 
 	return ofi_rdm_key_request(&rc_peer.rdm, &packet);
 }
@@ -150,11 +150,23 @@ static void guesses(void **state)
 
 	(void)state;
 	while (!error && n < 10 * MISSES) {
-		error = ask_for_key();
-		n++;
+		error = ask_for_key(n++);
 	}
 	assert_int_equal(error, OFI_RDM_WIRE_E_KEYS);
 	assert_int_equal(n, MISSES);
+}
+
+/* A program that accesses memory beyond the end of a region, again and again, does not guess. */
+static void one_key_again(void **state)
+{
+	unsigned int n;
+
+	(void)state;
+	for (n = 0; n < 2 * MISSES; n++)
+		assert_int_equal(ask_for_key(12345), OFI_RDM_WIRE_OK);
+	for (n = 1; n < MISSES - 1; n++)
+		assert_int_equal(ask_for_key(n), OFI_RDM_WIRE_OK);
+	assert_int_equal(ask_for_key(12345), OFI_RDM_WIRE_E_KEYS);
 }
 
 /* The next connection to the address may be to another process, whose keys are others. */
@@ -185,6 +197,7 @@ int main(void)
 		CASE(answers_that_nobody_takes),
 		CASE(packets_before_their_time),
 		CASE(guesses),
+		CASE(one_key_again),
 		CASE(keys_end_with_the_connection),
 	};
 

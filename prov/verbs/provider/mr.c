@@ -467,12 +467,13 @@ static int reg_buffers(struct vrb_mr *mr, const struct iovec *iov, size_t count,
 }
 
 /* Logs why a buffer cannot be registered. */
-static int refuse_buffer(const struct iovec *iov, int err, bool may_be_unmapped)
+static int refuse_buffer(const struct vrb_mr *mr, const struct iovec *iov, int err)
 {
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_MR, "fi_mr_reg: ibv_reg_mr of %zu B at %p: %s%s\n",
 		       iov->iov_len, iov->iov_base, strerror(err),
-		       may_be_unmapped ? "; memory that is not mapped needs Linux 5.14"
-				       : vrb_remedy(err));
+		       err == EFAULT && may_be_unbacked(mr->domain)
+			       ? "; memory that is not mapped needs Linux 5.14"
+			       : vrb_remedy(err));
 	return err;
 }
 
@@ -480,7 +481,6 @@ static int refuse_buffer(const struct iovec *iov, int err, bool may_be_unmapped)
 static int reg_what_exists(struct vrb_mr *mr, const struct iovec *iov, size_t count,
 			   const struct vrb_mr_memory *memory)
 {
-	bool unmapped;
 	int err = EFAULT;
 
 	mr->unbacked = !memory && !iov->iov_len && !vrb_mr_prov_key(mr->domain);
@@ -488,9 +488,8 @@ static int reg_what_exists(struct vrb_mr *mr, const struct iovec *iov, size_t co
 		err = reg_buffers(mr, iov, count, memory);
 	if (!err || memory)
 		return err;
-	unmapped = err == EFAULT && may_be_unbacked(mr->domain);
-	if (!unmapped || vrb_mr_is_mapped(iov, count, mr->access))
-		return refuse_buffer(&iov[mr->count], err, unmapped);
+	if (!may_be_unbacked(mr->domain) || vrb_mr_is_mapped(iov, count, mr->access, err))
+		return refuse_buffer(mr, &iov[mr->count], err);
 	if (mr_dereg(mr))
 		return err;
 	FI_INFO(&vrb_prov, FI_LOG_MR,

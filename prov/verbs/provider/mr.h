@@ -35,10 +35,11 @@ int vrb_mr_access(const struct vrb_domain *domain, uint64_t access);
 struct ibv_mr *vrb_mr_reg(struct vrb_domain *domain, const struct iovec *iov, uint64_t access,
 			  bool *writable);
 /*
- * Returns true if the buffers are mapped for that access, or if the kernel cannot tell. Pages that
- * were never touched are allocated, as registering them does.
+ * Called after registering failed with the errno `err`. Returns true if the buffers are mapped for
+ * that access, or if the kernel cannot tell. After EFAULT, pages that were never touched are
+ * allocated, as registering them does.
  */
-bool vrb_mr_is_mapped(const struct iovec *iov, size_t count, uint64_t access);
+bool vrb_mr_is_mapped(const struct iovec *iov, size_t count, uint64_t access, int err);
 /*
  * Called after ibv_reg_mr failed with these arguments. If the limit of locked memory is reached,
  * cached registrations that nobody uses make room. Returns NULL, with errno, if that does not help.
