@@ -472,7 +472,8 @@ int ofi_coll_query(enum fi_collective_op kind, struct fi_collective_attr *attr, 
 
 	if (!attr)
 		return -FI_EINVAL;
-	if (flags)
+	/* The API has a flag for reduce-scatter with the value of another operation. */
+	if (flags && (flags != FI_SCATTER || kind != FI_REDUCE_SCATTER))
 		return -FI_EBADFLAGS;
 	/* Operations that do not reduce have no arithmetic; attr->op is ignored. */
 	ret = check_type(kind, attr->datatype, is_reduction(kind) ? attr->op : FI_NOOP);

@@ -20,10 +20,10 @@ static int find_option(const struct fi_provider *prov, const char *call, struct 
 				  "%s: level %d is not supported; use FI_OPT_ENDPOINT\n", call,
 				  level);
 	ret = option(ep, name, value);
-	if (ret == -FI_ENOPROTOOPT)
-		ofi_decline(prov, FI_LOG_EP_CTRL, ret, "%s: the endpoint has no option %d\n", call,
-			    name);
-	return ret;
+	if (ret != -FI_ENOPROTOOPT)
+		return ret;
+	return ofi_decline(prov, FI_LOG_EP_CTRL, name == FI_OPT_XPU_TRIGGER ? -FI_EOPNOTSUPP : ret,
+			   "%s: the endpoint has no option %d\n", call, name);
 }
 
 int ofi_ep_give_option(const struct fi_provider *prov, int name, const void *option, size_t size,

@@ -352,3 +352,10 @@ static const struct fi_ops_tagged rx_tagged_ops = {
 };
 
 const struct ofi_rdm_calls ofi_rdm_rx_calls = { &rx_msg_ops, &rx_tagged_ops, &ofi_no_rma_ops };
+
+const struct ofi_rdm_calls *ofi_rdm_calls_of(uint64_t caps, const struct ofi_rdm_calls *both)
+{
+	if (!(caps & FI_RECV))
+		return caps & FI_SEND ? &ofi_rdm_tx_calls : both;
+	return caps & FI_SEND ? both : &ofi_rdm_rx_calls;
+}

@@ -86,6 +86,8 @@ ssize_t ofi_rdm_recv_probe(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *ms
 extern const struct ofi_rdm_calls ofi_rdm_calls;
 /* The calls of one direction; the others return -FI_ENOSYS. */
 extern const struct ofi_rdm_calls ofi_rdm_tx_calls, ofi_rdm_rx_calls;
+/* Returns the calls for messages of an endpoint's directions: `both`, or those of one. */
+const struct ofi_rdm_calls *ofi_rdm_calls_of(uint64_t caps, const struct ofi_rdm_calls *both);
 extern const struct fi_ops_atomic ofi_rdm_atomic_ops;
 
 #endif

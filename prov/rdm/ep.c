@@ -34,12 +34,13 @@
 #include "work.h"
 
 #define DRAIN_MS 2000
+#define STARTS	 (FI_SEND | FI_READ | FI_WRITE) /* what the endpoint itself starts */
 
 /* Returns 0 if everything that these directions need is bound. */
 static int ep_missing(const struct ofi_rdm_ep *ep, uint8_t halves)
 {
-	uint64_t caps = ep->info->caps & ~((halves & OFI_RDM_TX ? 0 : FI_SEND) |
-					   (halves & OFI_RDM_RX ? 0 : FI_RECV));
+	uint64_t caps = ep->info->caps &
+			~((halves & OFI_RDM_TX ? 0 : STARTS) | (halves & OFI_RDM_RX ? 0 : FI_RECV));
 
 	if (!ep->av)
 		return ofi_refuse(ep->domain->prov, FI_LOG_EP_CTRL, -FI_ENOAV,
@@ -52,12 +53,15 @@ static int ep_missing(const struct ofi_rdm_ep *ep, uint8_t halves)
 		return ofi_refuse(
 			ep->domain->prov, FI_LOG_EP_CTRL, -FI_EOPBADSTATE,
 			"fi_enable: rx_ctx_cnt is FI_SHARED_CONTEXT and no shared receive context is bound\n");
-	if (!ep->tx_cq && (caps & FI_SEND) && !ep->cntrs[OFI_RDM_SEND])
-		return ofi_refuse(ep->domain->prov, FI_LOG_EP_CTRL, -FI_ENOCQ,
-				  "fi_enable: no completion queue is bound with FI_TRANSMIT\n");
+	if (!ep->tx_cq && (caps & STARTS) && !ep->cntrs[OFI_RDM_SEND] &&
+	    !ep->cntrs[OFI_RDM_RMA_READ] && !ep->cntrs[OFI_RDM_RMA_WRITE])
+		return ofi_refuse(
+			ep->domain->prov, FI_LOG_EP_CTRL, -FI_ENOCQ,
+			"fi_enable: no completion queue is bound with FI_TRANSMIT, and no counter\n");
 	if (!ep->rx_cq && (caps & FI_RECV) && !ep->cntrs[OFI_RDM_RECV])
-		return ofi_refuse(ep->domain->prov, FI_LOG_EP_CTRL, -FI_ENOCQ,
-				  "fi_enable: no completion queue is bound with FI_RECV\n");
+		return ofi_refuse(
+			ep->domain->prov, FI_LOG_EP_CTRL, -FI_ENOCQ,
+			"fi_enable: no completion queue is bound with FI_RECV, and no counter\n");
 	return 0;
 }
 
@@ -528,16 +532,18 @@ static void set_tables(struct ofi_rdm_ep *ep, void *context)
 {
 	const struct ofi_rdm_xport *xport = &ep->proto.xport;
 	const struct ofi_rdm_calls *calls = ep->biased ? xport->nolock_calls : xport->calls;
+	const struct ofi_rdm_calls *messages;
 	uint64_t caps = ep->info->caps;
 
 	if (!calls || caps & FI_HMEM)
 		calls = &ofi_rdm_calls;
+	messages = ofi_rdm_calls_of(caps, calls);
 	ep->fid = (struct fid_ep){
 		.fid = { .fclass = FI_CLASS_EP, .context = context, .ops = ofi_ops(&ep_fid_ops) },
 		.ops = ofi_ops(&ep_ops),
 		.cm = ofi_ops(&cm_ops),
-		.msg = ofi_ops(caps & FI_MSG ? calls->msg : &ofi_no_msg_ops),
-		.tagged = ofi_ops(caps & FI_TAGGED ? calls->tagged : &ofi_no_tagged_ops),
+		.msg = ofi_ops(caps & FI_MSG ? messages->msg : &ofi_no_msg_ops),
+		.tagged = ofi_ops(caps & FI_TAGGED ? messages->tagged : &ofi_no_tagged_ops),
 		.rma = ofi_ops(caps & FI_RMA ? calls->rma : &ofi_no_rma_ops),
 		.atomic = ofi_ops(caps & FI_ATOMIC ? &ofi_rdm_atomic_ops : &ofi_no_atomic_ops),
 		.collective = ofi_ops(ep->coll ? &ofi_rdm_coll_ops : &ofi_no_collective_ops),

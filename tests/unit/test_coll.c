@@ -408,6 +408,8 @@ static void queries(void **state)
 	(void)state;
 	assert_int_equal(ofi_coll_query(FI_ALLREDUCE, NULL, 0, 4096), -FI_EINVAL);
 	assert_int_equal(ofi_coll_query(FI_ALLREDUCE, &attr, 1, 4096), -FI_EBADFLAGS);
+	assert_int_equal(ofi_coll_query(FI_ALLREDUCE, &attr, FI_SCATTER, 4096), -FI_EBADFLAGS);
+	assert_int_equal(ofi_coll_query(FI_REDUCE_SCATTER, &attr, FI_SCATTER, 4096), 0);
 	assert_int_equal(ofi_coll_query(FI_ALLREDUCE, &attr, 0, 4096), 0);
 	assert_int_equal(attr.datatype_attr.count, 256);
 	assert_int_equal(attr.datatype_attr.size, 8);

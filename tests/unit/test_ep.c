@@ -31,6 +31,9 @@ static void get(void **state)
 			 -FI_ENOPROTOOPT);
 	assert_int_equal(ofi_ep_getopt(&prov, &ep, option, FI_OPT_ENDPOINT + 1, 2, &value, &len),
 			 -FI_ENOPROTOOPT);
+	assert_int_equal(ofi_ep_getopt(&prov, &ep, option, FI_OPT_ENDPOINT, FI_OPT_XPU_TRIGGER,
+				       &value, &len),
+			 -FI_EOPNOTSUPP);
 	/* What an unknown option gets does not depend on how large it is taken to be. */
 	assert_int_equal(ofi_ep_getopt(&prov, &ep, option, FI_OPT_ENDPOINT, 3, NULL, NULL),
 			 -FI_ENOPROTOOPT);
