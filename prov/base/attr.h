@@ -33,6 +33,17 @@ static inline bool ofi_attr_tclass_fits(uint32_t tclass)
 	return tclass == FI_TC_UNSPEC || (tclass >= FI_TC_LABEL && tclass <= FI_TC_NETWORK_CTRL) ||
 	       (tclass >= FI_TC_DSCP && tclass <= FI_TC_DSCP + OFI_DSCP_MAX);
 }
+/* Returns the capabilities that the hints, which may be NULL, name, also for one direction only. */
+static inline uint64_t ofi_attr_asked_caps(const struct fi_info *hints)
+{
+	uint64_t caps = hints ? hints->caps : 0;
+
+	if (hints && hints->tx_attr)
+		caps |= hints->tx_attr->caps;
+	if (hints && hints->rx_attr)
+		caps |= hints->rx_attr->caps;
+	return caps;
+}
 /*
  * Narrows a matching info to what the caller will get: sets capabilities, modes, flags and models
  * according to the hints. The caller sets sizes, because it knows the defaults.

@@ -108,7 +108,7 @@ void vrb_info_explain_dgram(const struct fi_info *info, const struct fi_info *hi
 
 void vrb_info_settle_dgram(struct fi_info *info, const struct fi_info *hints)
 {
-	if (hints && hints->caps && !(hints->caps & FI_SOURCE)) {
+	if (hints && hints->caps && !(ofi_attr_asked_caps(hints) & FI_SOURCE)) {
 		info->caps &= ~FI_SOURCE;
 		info->rx_attr->caps &= ~FI_SOURCE;
 	}

@@ -202,7 +202,7 @@ static void settle_cq_data(struct fi_info *info)
 /* Triggers slow down each operation, so only applications that request them get them. */
 static void settle_trigger(struct fi_info *info, const struct fi_info *hints)
 {
-	if (hints && (hints->caps & FI_TRIGGER))
+	if (ofi_attr_asked_caps(hints) & FI_TRIGGER)
 		return;
 	info->caps &= ~FI_TRIGGER;
 	info->tx_attr->caps &= ~FI_TRIGGER;
@@ -226,7 +226,7 @@ void vrb_info_offer_multi(struct fi_info *info, const struct fi_info *hints)
 {
 	bool shared = hints && hints->ep_attr && hints->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
 
-	if (!shared && hints && hints->caps & FI_MULTI_RECV)
+	if (!shared && ofi_attr_asked_caps(hints) & FI_MULTI_RECV)
 		return;
 	info->caps &= ~FI_MULTI_RECV;
 	info->rx_attr->caps &= ~FI_MULTI_RECV;

@@ -207,7 +207,7 @@ static void offer_costly(uint32_t version, struct fi_info *info, const struct fi
 {
 	uint64_t not_asked = FI_RMA_EVENT | FI_TRIGGER | FI_SOURCE_ERR | OFI_RDM_RECV_VARIANTS;
 
-	not_asked &= ~(hints ? hints->caps : 0);
+	not_asked &= ~ofi_attr_asked_caps(hints);
 	not_asked |= ofi_rdm_lacking_variants(version);
 	if (hints && hints->ep_attr && is_divided(hints->ep_attr))
 		not_asked |= FI_COLLECTIVE;

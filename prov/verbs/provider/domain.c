@@ -76,9 +76,12 @@ static int domain_close(struct fid *fid)
 static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct vrb_domain *domain = (struct vrb_domain *)fid;
+	int ret = ofi_eq_bind(&vrb_prov, FI_LOG_DOMAIN, "fi_domain_bind", &domain->base.eq, bfid,
+			      &domain->fabric->ref, flags & ~FI_REG_MR);
 
-	return ofi_eq_bind(&vrb_prov, FI_LOG_DOMAIN, "fi_domain_bind", &domain->base.eq, bfid,
-			   &domain->fabric->ref, flags);
+	if (!ret && flags & FI_REG_MR)
+		__atomic_store_n(&domain->reports_mrs, true, __ATOMIC_RELEASE);
+	return ret;
 }
 
 static int domain_control(struct fid *fid, int command, void *arg)

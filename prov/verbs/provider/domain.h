@@ -51,6 +51,7 @@ struct vrb_domain {
 	struct ofi_lock paths_lock; /* guards `paths`, a tree of address handles (ah.h) */
 	void *paths;
 	bool dead;		 /* the device is gone; atomic */
+	bool reports_mrs;	 /* base.eq reports registrations; atomic */
 	struct ofi_source async; /* the device's asynchronous events */
 	struct ofi_lock lock;	 /* guards eps and mrs; a thread that posts may wait for it */
 	/*

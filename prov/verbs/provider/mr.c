@@ -22,11 +22,6 @@
 #include "prov.h"
 #include "prov/base/refuse.h"
 
-/* Some programs add their endpoint's capabilities to the access; those bits grant nothing. */
-#define ACCESS                                                                                \
-	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MSG | \
-	 FI_RMA | FI_TAGGED | FI_ATOMIC | FI_COLLECTIVE)
-
 struct buffer {
 	struct ibv_mr *ibv;
 	uint64_t start;	 /* start of its addresses */
@@ -53,18 +48,6 @@ static int mr_compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static bool has_mode(const struct vrb_domain *domain, int bit)
-{
-	int mode = domain->base.info->domain_attr->mr_mode;
-
-	return mode == FI_MR_BASIC || (mode != FI_MR_SCALABLE && (mode & bit));
-}
-
-bool vrb_mr_prov_key(const struct vrb_domain *domain)
-{
-	return !domain->rdm || has_mode(domain, FI_MR_PROV_KEY);
-}
-
 static void get_place(const struct vrb_mr *mr, uint32_t index, struct ofi_mr_place *place)
 {
 	const struct buffer *buffer = &mr->buffers[index];
@@ -78,7 +61,7 @@ static void get_place(const struct vrb_mr *mr, uint32_t index, struct ofi_mr_pla
 		.opaque = mr->opaque,
 		.unbacked = mr->unbacked,
 	};
-	if (!has_mode(mr->domain, FI_MR_VIRT_ADDR))
+	if (!vrb_mr_has_mode(mr->domain, FI_MR_VIRT_ADDR))
 		place->base = buffer->start - buffer->offset;
 }
 
@@ -259,15 +242,10 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	return 0;
 }
 
-size_t vrb_mr_key_size(const struct vrb_domain *domain)
-{
-	return vrb_mr_prov_key(domain) ? sizeof(((struct ibv_mr *)0)->rkey) : sizeof(uint64_t);
-}
-
 /* The start of a dma-buf's region is not in ibv->addr, where libibverbs stores the offset. */
 static int get_raw(const struct vrb_mr *mr, const struct fi_mr_raw_attr *raw)
 {
-	bool virtual = !mr->domain->rdm || has_mode(mr->domain, FI_MR_VIRT_ADDR);
+	bool virtual = !mr->domain->rdm || vrb_mr_has_mode(mr->domain, FI_MR_VIRT_ADDR);
 
 	return vrb_mr_raw_get(mr->fid.key, vrb_mr_key_size(mr->domain),
 			      virtual ? mr->buffers[0].start : 0, raw);
@@ -351,6 +329,8 @@ static int mr_close(struct fid *fid)
 	err = mr_dereg(mr);
 	if (err)
 		return vrb_errno(err);
+	if (__atomic_load_n(&mr->domain->reports_mrs, __ATOMIC_ACQUIRE))
+		ofi_eq_forget(mr->domain->base.eq, fid);
 	mr_count(mr->domain, OFI_STATS_MRS_CLOSED, 1);
 	ofi_ref_put(&mr->domain->base.ref);
 	free(mr);
@@ -363,59 +343,6 @@ static const struct fi_ops mr_fid_ops = {
 	.bind = mr_bind,
 	.control = mr_control,
 };
-
-/*
- * Returns mr_iov_limit. A key of the device covers one range of addresses, so only peers that ask
- * the target for keys can use several buffers.
- */
-static size_t iov_limit(const struct vrb_domain *domain)
-{
-	return vrb_mr_prov_key(domain) ? 1 : OFI_MR_BUFFERS;
-}
-
-/*
- * Returns true if memory need not exist when it is registered. Peers that know the device's key
- * cannot be told that there is none.
- */
-static bool may_be_unbacked(const struct vrb_domain *domain)
-{
-	return !vrb_mr_prov_key(domain) && !has_mode(domain, FI_MR_ALLOCATED);
-}
-
-/* Returns true if the buffers are valid. If there are several, none may be empty. */
-static bool are_buffers(const struct vrb_domain *domain, const struct iovec *iov, size_t count)
-{
-	size_t i, sum = 0;
-
-	for (i = 0; i < count; i++)
-		if ((!iov[i].iov_base && iov[i].iov_len && !may_be_unbacked(domain)) ||
-		    (!iov[i].iov_len && count > 1) ||
-		    __builtin_add_overflow(sum, iov[i].iov_len, &sum))
-			return false;
-	return true;
-}
-
-static int mr_check(const struct vrb_domain *domain, const struct iovec *iov, size_t count,
-		    uint64_t access, uint64_t offset, uint64_t flags)
-{
-	if (flags & ~(domain->base.progress ? FI_RMA_EVENT : 0))
-		return ofi_refuse_flags(&vrb_prov, FI_LOG_MR, "fi_mr_reg", flags);
-	if (!iov || !count || count > iov_limit(domain) || offset)
-		return ofi_refuse(
-			&vrb_prov, FI_LOG_MR, -FI_EINVAL,
-			"fi_mr_reg: %zu buffers, offset %llu: mr_iov_limit is %zu, and the offset must be 0\n",
-			count, (unsigned long long)offset, iov_limit(domain));
-	if (!are_buffers(domain, iov, count))
-		return ofi_refuse(
-			&vrb_prov, FI_LOG_MR, -FI_EINVAL,
-			"fi_mr_reg: a buffer at NULL, an empty one of several, or too many bytes; memory that is not mapped needs FI_EP_RDM without FI_MR_ALLOCATED and FI_MR_PROV_KEY, and Linux 5.14\n");
-	if (access & ~ACCESS)
-		return ofi_refuse(
-			&vrb_prov, FI_LOG_MR, -FI_EINVAL,
-			"fi_mr_reg: access 0x%llx: give FI_SEND, FI_RECV, FI_[REMOTE_]READ or WRITE\n",
-			(unsigned long long)access);
-	return 0;
-}
 
 /* Returns 0 or an errno. */
 static int reg_buffer(struct vrb_mr *mr, const struct iovec *iov,
@@ -471,7 +398,7 @@ static int refuse_buffer(const struct vrb_mr *mr, const struct iovec *iov, int e
 {
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_MR, "fi_mr_reg: ibv_reg_mr of %zu B at %p: %s%s\n",
 		       iov->iov_len, iov->iov_base, strerror(err),
-		       err == EFAULT && may_be_unbacked(mr->domain)
+		       err == EFAULT && vrb_mr_may_be_unbacked(mr->domain)
 			       ? "; memory that is not mapped needs Linux 5.14"
 			       : vrb_remedy(err));
 	return err;
@@ -488,7 +415,7 @@ static int reg_what_exists(struct vrb_mr *mr, const struct iovec *iov, size_t co
 		err = reg_buffers(mr, iov, count, memory);
 	if (!err || memory)
 		return err;
-	if (!may_be_unbacked(mr->domain) || vrb_mr_is_mapped(iov, count, mr->access, err))
+	if (!vrb_mr_may_be_unbacked(mr->domain) || vrb_mr_is_mapped(iov, count, mr->access, err))
 		return refuse_buffer(mr, &iov[mr->count], err);
 	if (mr_dereg(mr))
 		return err;
@@ -541,6 +468,8 @@ static int reg(struct vrb_domain *domain, const struct iovec *iov, size_t count,
 	mr_count(domain, OFI_STATS_MRS, 1);
 	ofi_ref_get(&domain->base.ref);
 	*mr_fid = &mr->fid;
+	if (__atomic_load_n(&domain->reports_mrs, __ATOMIC_ACQUIRE))
+		ofi_eq_report(domain->base.eq, FI_MR_COMPLETE, &mr->fid.fid, 0);
 	return 0;
 }
 
@@ -548,7 +477,7 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count, uint6
 		   uint64_t offset, uint64_t requested_key, uint64_t flags, struct fid_mr **mr,
 		   void *context)
 {
-	int ret = mr_check((struct vrb_domain *)fid, iov, count, access, offset, flags);
+	int ret = vrb_mr_check((struct vrb_domain *)fid, iov, count, access, offset, flags);
 
 	if (ret)
 		return ret;
@@ -575,15 +504,17 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 
 	if (!attr)
 		return ofi_refuse_null(&vrb_prov, FI_LOG_MR, "fi_mr_regattr", "attr");
-	ret = vrb_mr_memory(domain, attr, flags, &memory);
+	ret = vrb_mr_check_key(domain, attr);
+	if (!ret)
+		ret = vrb_mr_memory(domain, attr, flags, &memory);
 	if (ret)
 		return ret;
 	flags &= ~VRB_MR_HMEM_FLAGS;
 	if (!memory.hmem && !memory.dmabuf)
 		return mr_regv(fid, attr->mr_iov, attr->iov_count, attr->access, attr->offset,
 			       attr->requested_key, flags, mr, attr->context);
-	ret = mr_check(domain, memory.dmabuf ? &whole : &memory.iov, 1, attr->access, attr->offset,
-		       flags);
+	ret = vrb_mr_check(domain, memory.dmabuf ? &whole : &memory.iov, 1, attr->access,
+			   attr->offset, flags);
 	if (ret)
 		return ret;
 	return mr ? reg(domain, &memory.iov, 1, &memory, attr->access, attr->requested_key, mr,

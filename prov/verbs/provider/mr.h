@@ -7,6 +7,14 @@
 #include <rdma/fabric.h>
 #include "domain.h"
 
+/* Returns true if the domain has this bit of mr_mode. */
+bool vrb_mr_has_mode(const struct vrb_domain *domain, int bit);
+/* Returns true if memory need not exist when it is registered. */
+bool vrb_mr_may_be_unbacked(const struct vrb_domain *domain);
+/* These return 0 if the arguments of a registration are valid, or log and return -FI_E*. */
+int vrb_mr_check(const struct vrb_domain *domain, const struct iovec *iov, size_t count,
+		 uint64_t access, uint64_t offset, uint64_t flags);
+int vrb_mr_check_key(const struct vrb_domain *domain, const struct fi_mr_attr *attr);
 /* Returns true if the device chooses keys, false if the application does. */
 bool vrb_mr_prov_key(const struct vrb_domain *domain);
 /* Returns the number of bytes of a key, which is mr_key_size of the domain. */
