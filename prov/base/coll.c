@@ -130,7 +130,6 @@ static void op_finish(struct ofi_coll_op *op)
 		.join = op->join,
 		.kind = op->kind,
 		.context = op->context,
-		.flags = op->flags,
 	};
 
 	copy_result_back(op);
@@ -221,7 +220,6 @@ static struct ofi_coll_op *op_new(struct ofi_coll_group *group, const struct ofi
 	op->group = group;
 	op->kind = call->kind;
 	op->context = call->context;
-	op->flags = call->flags;
 	op->turn = group->coll->turn;
 	TAILQ_INSERT_TAIL(&group->ops, op, link);
 	group->coll->ops++;

@@ -23,7 +23,6 @@ struct ofi_coll_done {
 	bool join; /* result of fi_join_collective: an event, not a completion */
 	enum fi_collective_op kind;
 	void *context;
-	uint64_t flags;
 	int err; /* 0 or a positive FI_E code */
 };
 
@@ -81,7 +80,6 @@ struct ofi_coll_call {
 	enum fi_op op;
 	fi_addr_t root;
 	void *context;
-	uint64_t flags;
 	bool device; /* the buffers may be device memory */
 };
 

@@ -28,7 +28,6 @@ struct ofi_coll_op {
 	uint64_t turn;	/* turn of the progress call that last ran it */
 	enum fi_collective_op kind;
 	void *context;
-	uint64_t flags;
 	uint8_t *staged; /* host copy of buffers in device memory, the result at its end; or NULL */
 	void *result;	 /* device memory that the result is copied to */
 	size_t result_at, result_len;

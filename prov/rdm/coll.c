@@ -255,8 +255,7 @@ static void net_done(void *arg, const struct ofi_coll_done *done)
 	if (done->join)
 		ofi_coll_mc_formed(done);
 	else
-		ofi_rdm_complete_tx(coll->ep, done->context, FI_COLLECTIVE | done->flags, done->err,
-				    0);
+		ofi_rdm_complete_tx(coll->ep, done->context, FI_COLLECTIVE, done->err, 0);
 }
 
 static void take_over(struct ofi_rdm_coll *coll)

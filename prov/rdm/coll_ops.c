@@ -39,8 +39,6 @@ static ssize_t coll_call(struct fid_ep *fid, enum fi_collective_op kind, const v
 	ret = ofi_rdm_check_copy(ep, "collective", iov, descs, 2);
 	if (ret)
 		return ret;
-	if (ep->tx_selective && !((flags | ep->tx_op_flags) & FI_COMPLETION))
-		call.flags = OFI_RDM_SILENT;
 	ofi_rdm_lock(ep);
 	ret = ofi_rdm_coll_start(ep, group, &call);
 	ofi_rdm_unlock(ep);

@@ -20,7 +20,8 @@ void member_open(struct team *team, struct member *member)
 	OK(fi_av_open(team->domain, &av, &member->av, NULL));
 	OK(fi_eq_open(team->fabric, &eq, &member->eq, NULL));
 	OK(fi_cntr_open(team->domain, &cntr, &member->cntr, NULL));
-	OK(fi_ep_bind(member->ep, &member->cq->fid, FI_TRANSMIT | FI_RECV));
+	OK(fi_ep_bind(member->ep, &member->cq->fid,
+		      FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION));
 	OK(fi_ep_bind(member->ep, &member->av->fid, 0));
 	OK(fi_ep_bind(member->ep, &member->eq->fid, 0));
 	OK(fi_ep_bind(member->ep, &member->cntr->fid, FI_WRITE));

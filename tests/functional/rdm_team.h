@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Several reliable-datagram endpoints of one process that know each other, for collective
- * operations.
+ * operations. These complete although completions of other operations are suppressed.
  */
 #ifndef RDM_TEAM_H
 #define RDM_TEAM_H
