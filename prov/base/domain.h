@@ -42,6 +42,11 @@ struct ofi_domain_ops {
 	bool (*mr_find)(struct ofi_domain *domain, uint64_t key, uint32_t buffer,
 			struct ofi_mr_place *place);
 	/*
+	 * Finds the system memory whose descriptor has a local key. Returns false if there is
+	 * none.
+	 */
+	bool (*mr_range)(struct ofi_domain *domain, uint32_t lkey, uintptr_t *start, size_t *len);
+	/*
 	 * Counts an access by a peer (FI_REMOTE_READ, FI_REMOTE_WRITE or both) on the region's
 	 * counters. A counter bound for both counts it once.
 	 */

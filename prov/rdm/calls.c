@@ -359,3 +359,26 @@ const struct ofi_rdm_calls *ofi_rdm_calls_of(uint64_t caps, const struct ofi_rdm
 		return caps & FI_SEND ? &ofi_rdm_tx_calls : both;
 	return caps & FI_SEND ? both : &ofi_rdm_rx_calls;
 }
+
+const struct ofi_rdm_calls *ofi_rdm_calls_for(struct ofi_rdm_ep *ep,
+					      const struct ofi_rdm_calls *both)
+{
+	const struct ofi_rdm_calls *one = ofi_rdm_calls_of(ep->info->caps, both);
+
+	if (one == both)
+		return both;
+	ep->one_way.msg = *one->msg;
+	ep->one_way.tagged = *one->tagged;
+	if (one == &ofi_rdm_tx_calls) {
+		ep->one_way.msg.send = both->msg->send;
+		ep->one_way.msg.inject = both->msg->inject;
+		ep->one_way.tagged.send = both->tagged->send;
+		ep->one_way.tagged.inject = both->tagged->inject;
+	} else {
+		ep->one_way.msg.recv = both->msg->recv;
+		ep->one_way.tagged.recv = both->tagged->recv;
+	}
+	ep->one_way.calls.msg = &ep->one_way.msg;
+	ep->one_way.calls.tagged = &ep->one_way.tagged;
+	return &ep->one_way.calls;
+}

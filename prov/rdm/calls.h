@@ -88,6 +88,9 @@ extern const struct ofi_rdm_calls ofi_rdm_calls;
 extern const struct ofi_rdm_calls ofi_rdm_tx_calls, ofi_rdm_rx_calls;
 /* Returns the calls for messages of an endpoint's directions: `both`, or those of one. */
 const struct ofi_rdm_calls *ofi_rdm_calls_of(uint64_t caps, const struct ofi_rdm_calls *both);
+/* The same with the transport's own calls of that direction, in tables of the endpoint. */
+const struct ofi_rdm_calls *ofi_rdm_calls_for(struct ofi_rdm_ep *ep,
+					      const struct ofi_rdm_calls *both);
 extern const struct fi_ops_atomic ofi_rdm_atomic_ops;
 
 #endif

@@ -537,7 +537,7 @@ static void set_tables(struct ofi_rdm_ep *ep, void *context)
 
 	if (!calls || caps & FI_HMEM)
 		calls = &ofi_rdm_calls;
-	messages = ofi_rdm_calls_of(caps, calls);
+	messages = ofi_rdm_calls_for(ep, calls);
 	ep->fid = (struct fid_ep){
 		.fid = { .fclass = FI_CLASS_EP, .context = context, .ops = ofi_ops(&ep_fid_ops) },
 		.ops = ofi_ops(&ep_ops),

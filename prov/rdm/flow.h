@@ -77,7 +77,7 @@ LIST_HEAD(ofi_rdm_flows, ofi_rdm_flow);
 struct ofi_rdm_flow_budget {
 	uint64_t limit;
 	uint64_t used;	 /* bytes that peers make the endpoint buffer */
-	uint32_t window; /* packets that a peer can send before it polls completions */
+	uint32_t window; /* packets of a peer that may arrive after it has got a HALT */
 	uint64_t most;	 /* largest number of bytes that one peer may make the endpoint buffer */
 	uint32_t peers;	 /* number of connected peers */
 	bool resuming;	 /* for the caller's use */

@@ -208,6 +208,8 @@ struct ofi_rdm_proto_ops {
 	/* The caller owns the object again. err is FI_E* or 0. */
 	void (*out_done)(struct ofi_rdm_proto_out *out, int err);
 	void (*recv_done)(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_done *done);
+	/* Returns true if the memory is in the descriptor's region, which may be written. */
+	bool (*registered)(struct ofi_rdm_proto *proto, const void *desc, const struct iovec *iov);
 	/* Returns the object with the index, or NULL. */
 	struct ofi_rdm_proto_out *(*out_at)(struct ofi_rdm_proto_peer *peer, uint32_t index);
 	/*

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
 #include "ep.h"
+#include "local.h"
 #include "objects.h"
 #include "coll.h"
 #include "op.h"
@@ -66,7 +67,15 @@ static enum ofi_rdm_wire_error proto_ops_other(struct ofi_rdm_proto_peer *of,
 	}
 }
 
+static bool proto_ops_registered(struct ofi_rdm_proto *proto, const void *desc,
+				 const struct iovec *iov)
+{
+	return ofi_rdm_region_covers(ofi_rdm_of_proto(proto), desc, iov->iov_base, iov->iov_len,
+				     true);
+}
+
 static const struct ofi_rdm_proto_ops proto_ops_ops = {
+	.registered = proto_ops_registered,
 	.out_done = proto_ops_out_done,
 	.recv_done = proto_ops_recv_done,
 	.out_at = proto_ops_out_at,

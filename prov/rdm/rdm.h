@@ -16,6 +16,7 @@
 #include <sys/queue.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
 #include "src/ds/bias.h"
 #include "src/ds/index.h"
 #include "prov/base/cntr.h"
@@ -145,10 +146,21 @@ struct ofi_rdm_ep {
 	bool tx_selective, rx_selective;
 	bool counts; /* counters are bound, or deferred work may have one */
 	bool wants_source;
-	bool source_err;     /* messages from sources that are not in the AV are errors */
-	bool ordered;	     /* ordering beyond what a connection provides, see order.h */
-	uint8_t order[4];    /* for each kind, the kinds that it must not overtake */
-	bool prov_keys;	     /* keys of remote memory are rkeys */
+	bool source_err;  /* messages from sources that are not in the AV are errors */
+	bool ordered;	  /* ordering beyond what a connection provides, see order.h */
+	uint8_t order[4]; /* for each kind, the kinds that it must not overtake */
+	bool prov_keys;	  /* keys of remote memory are rkeys */
+	/* The calls for messages of an endpoint that only sends or only receives. */
+	struct {
+		struct ofi_rdm_calls calls;
+		struct fi_ops_msg msg;
+		struct fi_ops_tagged tagged;
+	} one_way;
+	/* The regions of the application used last, by whether the device writes, see local.h. */
+	struct {
+		const void *desc;
+		uintptr_t start, end;
+	} region[2];
 	uint8_t *atomic_old; /* buffer for the values fetched by an atomic being performed */
 	struct ofi_rdm_cq *tx_cq, *rx_cq;
 	/* Set if the CQ has FI_CQ_FORMAT_TAGGED, else NULL. */

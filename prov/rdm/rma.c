@@ -7,6 +7,7 @@
 #include "prov/base/mr_cache.h"
 #include <rdma/fi_errno.h>
 #include "hmem.h"
+#include "local.h"
 #include "lock.h"
 #include "objects.h"
 #include "op.h"
@@ -115,7 +116,8 @@ static int use_memory(struct ofi_rdm_op *op, const struct fi_msg_rma *msg, bool 
 		local = &op->local[op->local_count];
 		local->addr = msg->msg_iov[i].iov_base;
 		local->len = msg->msg_iov[i].iov_len;
-		if (ofi_desc_permits(ofi_desc_at(msg->desc, i), read))
+		if (ofi_rdm_region_covers(ep, ofi_desc_at(msg->desc, i), local->addr, local->len,
+					  read))
 			local->lkey = ofi_desc_lkey(msg->desc[i]);
 		else
 			ret = ep->proto.xport.ops->local(ep, local->addr, local->len, read,

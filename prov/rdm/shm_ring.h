@@ -14,9 +14,11 @@
 #include "shm_grant.h"
 #include "src/ds/compiler.h"
 
-#define OFI_SHM_RING_DATA  (64u << 10) /* bytes of packets with their headers, a power of two */
-#define OFI_SHM_RING_MASK  (OFI_SHM_RING_DATA - 1)
-#define OFI_SHM_RING_ALIGN 8u
+#define OFI_SHM_RING_DATA (64u << 10) /* bytes of packets with their headers, a power of two */
+#define OFI_SHM_RING_MASK (OFI_SHM_RING_DATA - 1)
+/* The most packets that ofi_shm_ring_near() takes for read, of 64 bytes with their headers. */
+#define OFI_SHM_RING_UNREAD (OFI_SHM_RING_DATA / 2 / 64)
+#define OFI_SHM_RING_ALIGN  8u
 
 /* The shared memory. The ends are in bytes since the beginning, so their difference is the fill. */
 struct ofi_shm_ring_map {

@@ -79,6 +79,7 @@ struct ofi_rdm_xport_props {
 	bool copies;	   /* memory with OFI_RDM_PROTO_COPIED can be read */
 	bool can_write;	   /* RDMA writes */
 	uint32_t window;   /* packets that a peer sends before it polls completions */
+	uint32_t unread;   /* packets that are complete at a peer although they are not read yet */
 	size_t max_packet; /* in bytes, including the header */
 	size_t max_read;   /* largest RDMA read in bytes */
 	size_t max_write;  /* largest RDMA write in bytes */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Reliable datagrams without FI_MR_LOCAL take any descriptor: what is none, that of a region which
- * the device may not write to, and one in place of a list.
+ * the device may not write to, that of a region elsewhere, and one in place of a list.
  */
 #include "rdm.h"
 
@@ -72,6 +72,32 @@ static void no_list(struct rdm_pair *pair, struct fid_mr *mr, void *desc)
 	CHECK_FILLED(in, LEN, 5);
 }
 
+/* The region has none of the memory, its end only, all but its end, or all of it. */
+static void elsewhere(struct rdm_pair *pair, struct fid_mr *mr)
+{
+	static const size_t lens[] = { SMALL, 3000, 40000, LEN };
+	static uint8_t other[64];
+	struct fid_mr *regions[3], *whole;
+	size_t i, k;
+
+	OK(fi_mr_reg(pair->domain, other, sizeof(other), FI_SEND | FI_RECV | FI_READ | FI_WRITE, 0,
+		     11, 0, &regions[0], NULL));
+	OK(fi_mr_reg(pair->domain, in + LEN / 2, LEN / 2, FI_READ | FI_WRITE, 0, 12, 0, &regions[1],
+		     NULL));
+	OK(fi_mr_reg(pair->domain, out, LEN - 1, FI_READ | FI_WRITE, 0, 13, 0, &regions[2], NULL));
+	OK(fi_mr_reg(pair->domain, in, LEN, FI_READ | FI_WRITE, 0, 14, 0, &whole, NULL));
+	for (i = 0; i < ARRAY_SIZE(lens); i++) {
+		for (k = 0; k < 3; k++)
+			transfer(pair, mr, fi_mr_desc(regions[k]), lens[i]);
+		transfer(pair, mr, fi_mr_desc(whole), lens[i]);
+	}
+	for (k = 0; k < 3; k++)
+		message(pair, fi_mr_desc(regions[k]));
+	for (k = 0; k < 3; k++)
+		OK(fi_close(&regions[k]->fid));
+	OK(fi_close(&whole->fid));
+}
+
 static void rdm(void)
 {
 	uint64_t access = FI_REMOTE_READ | FI_REMOTE_WRITE;
@@ -93,10 +119,11 @@ static void rdm(void)
 		rdm_order(&pair);
 		transfer_list(&pair, mr, desc[i]);
 	}
-	for (i = 1; i < 4; i++) { /* the region of sends is not that of what is written */
+	for (i = 0; i < 4; i++) {
 		transfer(&pair, mr, desc[i], SMALL);
 		transfer(&pair, mr, desc[i], LEN);
 	}
+	elsewhere(&pair, mr);
 	no_list(&pair, mr, desc[0]);
 	OK(fi_close(&sends->fid));
 	OK(fi_close(&mr->fid));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
+#include "prov/base/desc.h"
 #include "rdm_sim.h"
 
 uint32_t sim_random(uint32_t below)
@@ -308,7 +309,15 @@ static enum ofi_rdm_wire_error op_other(struct ofi_rdm_proto_peer *peer,
 	return OFI_RDM_WIRE_E_TYPE;
 }
 
+static bool op_registered(struct ofi_rdm_proto *proto, const void *desc, const struct iovec *iov)
+{
+	(void)proto;
+	(void)iov;
+	return ofi_desc_permits(desc, true);
+}
+
 const struct ofi_rdm_proto_ops sim_ops = {
+	.registered = op_registered,
 	.out_done = sim_out_done,
 	.recv_done = sim_recv_done,
 	.out_at = op_out_at,

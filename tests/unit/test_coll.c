@@ -239,10 +239,9 @@ static void bad_calls(void **state)
 
 static void no_more_than_so_many(void **state)
 {
-	struct ofi_coll_call call = { .kind = FI_BARRIER,
-				      .datatype = FI_VOID,
-				      .op = FI_NOOP,
-				      .context = &scene.part[0][0] };
+	struct ofi_coll_call call = {
+		.kind = FI_BARRIER, .datatype = FI_VOID, .op = FI_NOOP, .context = &scene.part[0][0]
+	};
 	struct net_member *member;
 	int started = 0;
 

@@ -26,6 +26,7 @@ static struct vrb_rc_conn conn;
 static struct vrb_rc_peer peer;
 static struct ofi_rdm_peer *by_addr = &peer.rdm;
 static struct vrb_rc_ep rc;
+static char bytes[2]; /* the first one is a region */
 
 /* The engine refuses what reaches it, because the endpoint is not enabled. */
 static int begin(void **state)
@@ -36,6 +37,9 @@ static int begin(void **state)
 	peer = (struct vrb_rc_peer){ .rdm.ep = &rc.rdm, .conn = &conn };
 	conn = (struct vrb_rc_conn){ .slots = slots, .mask = 15, .sq = &qp };
 	rc.rdm.endpoint = &rc.rdm;
+	rc.rdm.region[true].desc = ofi_desc(5, FI_HMEM_SYSTEM, true);
+	rc.rdm.region[true].start = (uintptr_t)bytes;
+	rc.rdm.region[true].end = (uintptr_t)bytes + 1;
 	rc.rdm.by_addr = &by_addr;
 	rc.rdm.by_addr_size = 1;
 	rc.write.end = rc.inline_max = rc.read.registered_end = rc.rdm.inject_size = 8;
@@ -51,7 +55,6 @@ static void check_all(int ret)
 {
 	struct fid_ep *ep = (struct fid_ep *)&rc.rdm;
 	void *desc = ofi_desc(5, FI_HMEM_SYSTEM, true);
-	static char bytes[1];
 
 	assert_int_equal(vrb_rc_rma_nolock_ops.write(ep, bytes, 1, NULL, 0, 64, 7, NULL), ret);
 	assert_int_equal(vrb_rc_rma_nolock_ops.inject(ep, bytes, 1, 0, 64, 7), ret);
@@ -62,7 +65,6 @@ static void check_all(int ret)
 static void a_read_needs_a_descriptor(void **state)
 {
 	struct fid_ep *ep = (struct fid_ep *)&rc.rdm;
-	static char bytes[1];
 	void *const descs[] = { NULL, bytes, (void *)-1, ofi_desc(5, FI_HMEM_SYSTEM, false) };
 	size_t i;
 
@@ -71,6 +73,24 @@ static void a_read_needs_a_descriptor(void **state)
 		assert_int_equal(vrb_rc_rma_nolock_ops.read(ep, bytes, 1, descs[i], 0, 64, 7, NULL),
 				 -FI_EOPBADSTATE);
 	assert_int_equal(posted, 0);
+}
+
+/* The descriptor of a region that has not all of the memory is ignored. */
+static void a_read_needs_the_region(void **state)
+{
+	struct fid_ep *ep = (struct fid_ep *)&rc.rdm;
+	const struct fi_ops_rma *ops = &vrb_rc_rma_nolock_ops;
+	void *desc = ofi_desc(5, FI_HMEM_SYSTEM, true), *other = ofi_desc(6, FI_HMEM_SYSTEM, true);
+
+	(void)state;
+	assert_int_equal(ops->read(ep, bytes, 1, desc, 0, 64, 7, NULL), 0);
+	assert_int_equal(ops->read(ep, bytes, 1, desc, 0, 64, 7, NULL), 0);
+	assert_int_equal(posted, 2);
+	assert_int_equal(ops->read(ep, bytes, 1, other, 0, 64, 7, NULL), -FI_EOPBADSTATE);
+	assert_int_equal(ops->read(ep, bytes, 2, desc, 0, 64, 7, NULL), -FI_EOPBADSTATE);
+	assert_int_equal(ops->read(ep, bytes + 1, 1, desc, 0, 64, 7, NULL), -FI_EOPBADSTATE);
+	assert_int_equal(ops->read(ep, (void *)1, 1, desc, 0, 64, 7, NULL), -FI_EOPBADSTATE);
+	assert_int_equal(posted, 2);
 }
 
 /* While a connection drains, and once the peer may end it, nothing new is posted to it. */
@@ -109,6 +129,7 @@ int main(void)
 		cmocka_unit_test_setup(a_held_peer_gets_nothing, begin),
 		cmocka_unit_test_setup(others_come_first, begin),
 		cmocka_unit_test_setup(a_read_needs_a_descriptor, begin),
+		cmocka_unit_test_setup(a_read_needs_the_region, begin),
 	};
 
 	return cmocka_run_group_tests_name("rdm_fast_rma", tests, NULL, NULL);

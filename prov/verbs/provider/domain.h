@@ -37,6 +37,7 @@ struct vrb_domain {
 	/* Set for FI_THREAD_FID, too: an endpoint may close while another thread polls. */
 	bool lock_polls;
 	void *mrs;	/* tsearch(3) tree by key, for RDM domains; guarded by lock */
+	void *locals;	/* the same by lkey, of regions with a descriptor */
 	bool rdm;	/* opened for reliable datagrams */
 	bool unordered; /* queue pairs complete their work requests in any order */
 	bool ud;	/* reliable datagrams go through unreliable ones; constant */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "prov/base/cntr.h"
+#include "prov/base/desc.h"
 #include "prov/base/ops.h"
 #include "prov/base/reduce.h"
 #include <rdma/fi_domain.h>
@@ -100,8 +101,66 @@ static void mr_count_remote(struct ofi_domain *of, uint64_t key, uint64_t what)
 	ofi_unlock(&domain->lock);
 }
 
+static uint32_t lkey_of(const struct vrb_mr *mr)
+{
+	return ofi_desc_lkey(mr->fid.mem_desc);
+}
+
+static int lkey_compare(const void *a, const void *b)
+{
+	uint32_t x = lkey_of(a), y = lkey_of(b);
+
+	return x < y ? -1 : x > y;
+}
+
+static bool mr_range(struct ofi_domain *of, uint32_t lkey, uintptr_t *start, size_t *len)
+{
+	const struct vrb_mr wanted = { .fid.mem_desc = (void *)(uintptr_t)lkey };
+	struct vrb_domain *domain = (struct vrb_domain *)of;
+	struct vrb_mr **found;
+
+	ofi_lock(&domain->lock);
+	found = tfind(&wanted, &domain->locals, lkey_compare);
+	if (found) {
+		*start = (*found)->buffers[0].start;
+		*len = (*found)->buffers[0].len;
+	}
+	ofi_unlock(&domain->lock);
+	return found;
+}
+
+/* Returns true if endpoints find the region by its descriptor. */
+static bool has_range(const struct vrb_mr *mr)
+{
+	return mr->domain->rdm && mr->fid.mem_desc && !mr->opaque;
+}
+
+/* Without memory for it, the descriptor has no effect. */
+static void range_add(struct vrb_mr *mr)
+{
+	if (!has_range(mr))
+		return;
+	ofi_lock(&mr->domain->lock);
+	tsearch(mr, &mr->domain->locals, lkey_compare);
+	ofi_unlock(&mr->domain->lock);
+}
+
+static void range_remove(struct vrb_mr *mr)
+{
+	struct vrb_mr **found;
+
+	if (!has_range(mr))
+		return;
+	ofi_lock(&mr->domain->lock);
+	found = tfind(mr, &mr->domain->locals, lkey_compare);
+	if (found && *found == mr)
+		tdelete(mr, &mr->domain->locals, lkey_compare);
+	ofi_unlock(&mr->domain->lock);
+}
+
 const struct ofi_domain_ops vrb_domain_mr_ops = {
 	.mr_find = mr_find,
+	.mr_range = mr_range,
 	.mr_count = mr_count_remote,
 };
 
@@ -323,6 +382,7 @@ static int mr_close(struct fid *fid)
 	if (ofi_ref_inherited(&mr->domain->base.ref))
 		return 0;
 	mr_unlist(mr);
+	range_remove(mr);
 	wait_for_targets(mr);
 	mr_unbind(mr, 0);
 	mr_unbind(mr, 1);
@@ -465,6 +525,7 @@ static int reg(struct vrb_domain *domain, const struct iovec *iov, size_t count,
 		free(mr);
 		return ret;
 	}
+	range_add(mr);
 	mr_count(domain, OFI_STATS_MRS, 1);
 	ofi_ref_get(&domain->base.ref);
 	*mr_fid = &mr->fid;

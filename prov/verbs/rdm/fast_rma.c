@@ -4,6 +4,7 @@
  * application's context.
  */
 #include "rc_conn.h"
+#include "prov/rdm/local.h"
 #include "prov/rdm/lock.h"
 #include "prov/rdm/peer.h"
 #include "prov/base/desc.h"
@@ -13,13 +14,14 @@
 #include "prov/rdm/stats.h"
 
 /*
- * Posts the transfer. On false nothing was done. `rma` is ep->read or ep->write; lkey 0 means
- * inline.
+ * Posts the transfer. On false nothing was done. `rma` is ep->read or ep->write; no
+ * descriptor means inline.
  */
 OFI_INLINE bool post_now(struct ofi_rdm_ep *ep, struct vrb_rdm_fast_rma *rma, const void *buf,
-			 size_t len, uint32_t lkey, fi_addr_t addr, uint64_t remote, uint64_t key,
+			 size_t len, void *desc, fi_addr_t addr, uint64_t remote, uint64_t key,
 			 void *context, uint64_t flags, bool nolock)
 {
+	const bool reads = rma == &vrb_rc(ep)->read;
 	struct ibv_send_wr *wr = &rma->wr;
 	struct ofi_rdm_peer *peer;
 	bool posted = false;
@@ -27,19 +29,20 @@ OFI_INLINE bool post_now(struct ofi_rdm_ep *ep, struct vrb_rdm_fast_rma *rma, co
 	if (!ofi_rdm_enter(ep, nolock))
 		return false;
 	peer = addr < ep->by_addr_size ? ep->by_addr[addr] : NULL;
-	if (ofi_likely(peer && peer->direct && peer->proto.clear && STAILQ_EMPTY(&peer->ops) &&
+	if (ofi_likely(peer && (!desc || ofi_rdm_region_has(ep, desc, buf, len, reads)) &&
+		       peer->direct && peer->proto.clear && STAILQ_EMPTY(&peer->ops) &&
 		       ofi_rdm_flow_has_data_credit(&peer->proto.flow))) {
 		rma->sge.addr = (uintptr_t)buf;
 		rma->sge.length = (uint32_t)len;
-		if (lkey)
-			rma->sge.lkey = lkey;
+		if (desc)
+			rma->sge.lkey = ofi_desc_lkey(desc);
 		wr->wr.rdma.remote_addr = remote;
 		wr->wr.rdma.rkey = (uint32_t)key;
-		wr->send_flags = lkey ? 0 : IBV_SEND_INLINE;
+		wr->send_flags = desc ? 0 : IBV_SEND_INLINE;
 		posted = !vrb_rc_conn_post(vrb_rc_peer(peer)->conn, wr, flags, context, NULL);
 		if (ofi_likely(posted)) {
 			ofi_rdm_flow_take(&peer->proto.flow);
-			if (rma == &vrb_rc(ep)->read)
+			if (reads)
 				ofi_rdm_count(ep, OFI_STATS_READS, OFI_STATS_READ_BYTES, len);
 			else
 				ofi_rdm_count(ep, OFI_STATS_WRITES, OFI_STATS_WRITE_BYTES, len);
@@ -64,10 +67,9 @@ static OFI_OUTLINE ssize_t write_registered(struct fid_ep *fid, const void *buf,
 {
 	struct ofi_rdm_ep *ep = ofi_rdm(fid);
 
-	if (ofi_desc_permits(desc, false) &&
-	    may_post(buf, len, key, vrb_rc(ep)->write.registered_end) &&
-	    post_now(ep, &vrb_rc(ep)->write, buf, len, ofi_desc_lkey(desc), addr, remote, key,
-		     context, vrb_rc(ep)->write.flags, ep->biased))
+	if (desc && may_post(buf, len, key, vrb_rc(ep)->write.registered_end) &&
+	    post_now(ep, &vrb_rc(ep)->write, buf, len, desc, addr, remote, key, context,
+		     vrb_rc(ep)->write.flags, ep->biased))
 		return 0;
 	return ofi_rdm_write_one(fid, buf, len, desc, addr, remote, key, context);
 }
@@ -79,7 +81,7 @@ OFI_INLINE ssize_t write_any(struct fid_ep *fid, const void *buf, size_t len, vo
 	struct ofi_rdm_ep *ep = ofi_rdm(fid);
 
 	if (may_post(buf, len, key, vrb_rc(ep)->write.end) &&
-	    post_now(ep, &vrb_rc(ep)->write, buf, len, 0, addr, remote, key, context,
+	    post_now(ep, &vrb_rc(ep)->write, buf, len, NULL, addr, remote, key, context,
 		     vrb_rc(ep)->write.flags, nolock))
 		return 0;
 	return write_registered(fid, buf, len, desc, addr, remote, key, context);
@@ -90,10 +92,9 @@ OFI_INLINE ssize_t read_any(struct fid_ep *fid, void *buf, size_t len, void *des
 {
 	struct ofi_rdm_ep *ep = ofi_rdm(fid);
 
-	if (ofi_likely(ofi_desc_permits(desc, true)) &&
-	    may_post(buf, len, key, vrb_rc(ep)->read.registered_end) &&
-	    post_now(ep, &vrb_rc(ep)->read, buf, len, ofi_desc_lkey(desc), addr, remote, key,
-		     context, vrb_rc(ep)->read.flags, nolock))
+	if (ofi_likely(desc != NULL) && may_post(buf, len, key, vrb_rc(ep)->read.registered_end) &&
+	    post_now(ep, &vrb_rc(ep)->read, buf, len, desc, addr, remote, key, context,
+		     vrb_rc(ep)->read.flags, nolock))
 		return 0;
 	return ofi_rdm_read_one(fid, buf, len, desc, addr, remote, key, context);
 }
@@ -104,7 +105,7 @@ OFI_INLINE ssize_t inject_any(struct fid_ep *fid, const void *buf, size_t len, f
 	struct ofi_rdm_ep *ep = ofi_rdm(fid);
 
 	if (may_post(buf, len, key, vrb_rc(ep)->inline_max + 1) &&
-	    post_now(ep, &vrb_rc(ep)->write, buf, len, 0, addr, remote, key, NULL,
+	    post_now(ep, &vrb_rc(ep)->write, buf, len, NULL, addr, remote, key, NULL,
 		     FI_RMA | FI_WRITE | OFI_RDM_SILENT, nolock))
 		return 0;
 	return ofi_rdm_inject_write_one(fid, buf, len, addr, remote, key);

@@ -453,6 +453,7 @@ struct ofi_rdm_xport vrb_rdm_rc(const struct vrb_domain *domain, const struct fi
 			/* RDMA writes of an EFA are not used, whatever FI_VERBS_* prefers. */
 			.can_write = !domain->unordered,
 			.window = OFI_RDM_WIRE_WINDOW,
+			.unread = domain->shares ? OFI_SHM_RING_UNREAD : 0,
 			.max_packet = (size_t)vrb_params.rdm_buffer_size,
 			.max_read = most_at_once(domain, info),
 			.max_write = most_at_once(domain, info),
