@@ -2,6 +2,7 @@
 /* Collects, sorts and prints the reasons why candidates were not offered. */
 #include "info_why.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -194,7 +195,10 @@ static const char *type_name(const struct info_reject *reject, char *buf, size_t
 static void fill_row(const struct info_reject *reject, struct row *row)
 {
 	snprintf(row->port, sizeof(row->port), "%u", reject->port);
-	snprintf(row->misses, sizeof(row->misses), "%u", reject->misses);
+	if (reject->misses == UINT_MAX)
+		snprintf(row->misses, sizeof(row->misses), "-"); /* it was not compared */
+	else
+		snprintf(row->misses, sizeof(row->misses), "%u", reject->misses);
 	row->cells[COLUMN_PROVIDER] = cell(reject->prov);
 	row->cells[COLUMN_DEVICE] = cell(reject->domain);
 	row->cells[COLUMN_PORT] = reject->port ? row->port : "-";
@@ -252,7 +256,8 @@ void info_why_json(const struct info_why *why, struct json *json, const char *ke
 		json_uint(json, "port", reject->port);
 		json_string(json, "type", type_name(reject, type, sizeof(type)));
 		json_string(json, "attribute", reject->attr);
-		json_uint(json, "misses", reject->misses);
+		if (reject->misses != UINT_MAX)
+			json_uint(json, "misses", reject->misses);
 		json_string(json, "asked", reject->asked);
 		json_string(json, "has", reject->has);
 		json_object_end(json);

@@ -72,7 +72,7 @@ const struct ofi_param vrb_param_table[] = {
 	    "Reliable datagrams: connection requests per second that an endpoint accepts from one host "
 	    "for peers that are not in its address vector, after a burst of four times as many; 0 is no limit"),
 	STRICT(peers,
-	       "Reliable datagrams: peers that may connect: any, or known (only addresses in the endpoint's address vector)"),
+	       "Reliable datagrams: peers that may connect: any, which is the default, or known (only addresses in the endpoint's address vector)"),
 	STRICT(auth_key,
 	       "Reliable datagrams: job secret of endpoints opened without auth_key; all processes of a user can "
 	       "read each other's environment, so a file is better"),
