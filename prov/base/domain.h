@@ -41,10 +41,7 @@ struct ofi_domain_ops {
 	/* Finds a buffer of the region of a key. Returns false if the region has no such buffer. */
 	bool (*mr_find)(struct ofi_domain *domain, uint64_t key, uint32_t buffer,
 			struct ofi_mr_place *place);
-	/*
-	 * Finds the system memory whose descriptor has a local key. Returns false if there is
-	 * none.
-	 */
+	/* Finds the region whose descriptor has a local key. Returns false if there is none. */
 	bool (*mr_range)(struct ofi_domain *domain, uint32_t lkey, uintptr_t *start, size_t *len);
 	/*
 	 * Counts an access by a peer (FI_REMOTE_READ, FI_REMOTE_WRITE or both) on the region's

@@ -4,7 +4,7 @@
 
 #include "prov/base/desc.h"
 
-/* Device memory has to be registered, and its addresses may not be those of the region. */
+/* Device memory has to be registered: its descriptor is the right one. */
 bool ofi_rdm_region_covers(struct ofi_rdm_ep *ep, const void *desc, const void *at, size_t len,
 			   bool written)
 {

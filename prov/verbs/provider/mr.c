@@ -132,7 +132,7 @@ static bool mr_range(struct ofi_domain *of, uint32_t lkey, uintptr_t *start, siz
 /* Returns true if endpoints find the region by its descriptor. */
 static bool has_range(const struct vrb_mr *mr)
 {
-	return mr->domain->rdm && mr->fid.mem_desc && !mr->opaque;
+	return mr->domain->rdm && mr->fid.mem_desc;
 }
 
 /* Without memory for it, the descriptor has no effect. */
