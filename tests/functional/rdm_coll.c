@@ -228,8 +228,10 @@ static void of_members(size_t members)
 
 static void test(void)
 {
-	for (size_t members = 2; members <= MEMBERS; members++)
+	for (size_t members = 2; members <= MEMBERS; members++) {
+		team_selective = members == MEMBERS;
 		of_members(members);
+	}
 }
 
 int main(void)

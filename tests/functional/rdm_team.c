@@ -8,6 +8,8 @@
 #include <string.h>
 #include "rdm.h"
 
+bool team_selective;
+
 void member_open(struct team *team, struct member *member)
 {
 	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_NONE };
@@ -21,7 +23,7 @@ void member_open(struct team *team, struct member *member)
 	OK(fi_eq_open(team->fabric, &eq, &member->eq, NULL));
 	OK(fi_cntr_open(team->domain, &cntr, &member->cntr, NULL));
 	OK(fi_ep_bind(member->ep, &member->cq->fid,
-		      FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION));
+		      FI_TRANSMIT | FI_RECV | (team_selective ? FI_SELECTIVE_COMPLETION : 0)));
 	OK(fi_ep_bind(member->ep, &member->av->fid, 0));
 	OK(fi_ep_bind(member->ep, &member->eq->fid, 0));
 	OK(fi_ep_bind(member->ep, &member->cntr->fid, FI_WRITE));

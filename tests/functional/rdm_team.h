@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Several reliable-datagram endpoints of one process that know each other, for collective
- * operations. These complete although completions of other operations are suppressed.
+ * operations.
  */
 #ifndef RDM_TEAM_H
 #define RDM_TEAM_H
@@ -38,6 +38,8 @@ struct team {
 	struct member member[MEMBERS];
 };
 
+/* Whether completions of other operations are suppressed in teams opened from now on. */
+extern bool team_selective;
 /* caps are those besides messages, tagged messages and RMA. */
 void team_open(struct team *team, size_t count, uint64_t caps);
 /* Closes everything that is still open. */

@@ -145,19 +145,6 @@ static void range_add(struct vrb_mr *mr)
 	ofi_unlock(&mr->domain->lock);
 }
 
-static void range_remove(struct vrb_mr *mr)
-{
-	struct vrb_mr **found;
-
-	if (!has_range(mr))
-		return;
-	ofi_lock(&mr->domain->lock);
-	found = tfind(mr, &mr->domain->locals, lkey_compare);
-	if (found && *found == mr)
-		tdelete(mr, &mr->domain->locals, lkey_compare);
-	ofi_unlock(&mr->domain->lock);
-}
-
 const struct ofi_domain_ops vrb_domain_mr_ops = {
 	.mr_find = mr_find,
 	.mr_range = mr_range,
@@ -198,15 +185,15 @@ static int mr_list(struct vrb_mr *mr)
 			  (unsigned long long)mr->fid.key);
 }
 
-/* After a fi_close that failed, the region is unlisted, and its key may be that of another one. */
-static void mr_unlist(struct vrb_mr *mr)
+/* After a fi_close that failed the region is in no tree, and its key may be that of another one. */
+static void tree_remove(struct vrb_mr *mr, void **tree, int (*compare)(const void *, const void *))
 {
 	struct vrb_mr **found;
 
 	ofi_lock(&mr->domain->lock);
-	found = tfind(mr, &mr->domain->mrs, mr_compare);
+	found = tfind(mr, tree, compare);
 	if (found && *found == mr)
-		tdelete(mr, &mr->domain->mrs, mr_compare);
+		tdelete(mr, tree, compare);
 	ofi_unlock(&mr->domain->lock);
 }
 
@@ -381,8 +368,9 @@ static int mr_close(struct fid *fid)
 
 	if (ofi_ref_inherited(&mr->domain->base.ref))
 		return 0;
-	mr_unlist(mr);
-	range_remove(mr);
+	tree_remove(mr, &mr->domain->mrs, mr_compare);
+	if (has_range(mr))
+		tree_remove(mr, &mr->domain->locals, lkey_compare);
 	wait_for_targets(mr);
 	mr_unbind(mr, 0);
 	mr_unbind(mr, 1);
