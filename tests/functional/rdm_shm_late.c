@@ -8,14 +8,10 @@
 
 enum { MESSAGES = 2500, LEN = 2048, LATE_MS = 1500, TAG = 3 };
 
-struct sizes {
-	size_t len;
-};
-
 static void sender(struct child *parent, void *arg)
 {
 	static uint64_t outs[MESSAGES][LEN / 8];
-	const struct sizes *sizes = arg;
+	const size_t *len = arg;
 	struct fi_cq_tagged_entry entry;
 	unsigned int i, done = 0;
 	uint64_t end = deadline();
@@ -30,7 +26,7 @@ static void sender(struct child *parent, void *arg)
 	for (i = 0; done < MESSAGES;) {
 		if (i < MESSAGES) {
 			outs[i][0] = i;
-			ret = fi_tsend(node.ep, outs[i], sizes->len, NULL, to, TAG, NULL);
+			ret = fi_tsend(node.ep, outs[i], *len, NULL, to, TAG, NULL);
 			CHECK(!ret || ret == -FI_EAGAIN);
 			i += !ret;
 		}
@@ -44,8 +40,7 @@ static void sender(struct child *parent, void *arg)
 
 static void late(size_t len)
 {
-	struct sizes sizes = { len };
-	struct child child = child_start(sender, &sizes);
+	struct child child = child_start(sender, &len);
 	uint64_t in[LEN / 8], i;
 	struct node node;
 

@@ -38,7 +38,7 @@ struct team {
 	struct member member[MEMBERS];
 };
 
-/* Whether completions of other operations are suppressed in teams opened from now on. */
+/* If set, teams opened from now on suppress completions of other operations. */
 extern bool team_selective;
 /* caps are those besides messages, tagged messages and RMA. */
 void team_open(struct team *team, size_t count, uint64_t caps);

@@ -57,7 +57,7 @@ static void nowhere(void **state)
 	assert_false(ofi_is_mapped((void *)(UINTPTR_MAX - 7), 8, true));
 }
 
-/* What the process has no right to is a hole; a page that was never touched is none. */
+/* Memory that the process may not access is a hole; a page that was never touched is not. */
 static void holes(void **state)
 {
 	(void)state;

@@ -378,7 +378,7 @@ static void test_close_again(void **state)
 
 static char more[2][64];
 
-/* Of more memory than may be locked, only what exists is refused. */
+/* A limit of the kernel is an error only if all of the memory exists. */
 static void reserved(struct rig *rig)
 {
 	static const int errors[] = { ENOMEM, EINVAL };

@@ -135,7 +135,7 @@ static bool has_range(const struct vrb_mr *mr)
 	return mr->domain->rdm && mr->fid.mem_desc;
 }
 
-/* Without memory for it, the descriptor has no effect. */
+/* If memory runs out, the region is not listed, and its descriptor has no effect. */
 static void range_add(struct vrb_mr *mr)
 {
 	if (!has_range(mr))

@@ -65,8 +65,8 @@ struct ibv_mr *vrb_mr_reg(struct vrb_domain *domain, const struct iovec *iov, ui
 }
 
 /*
- * For more memory than may be locked, or than a region can have, the kernel does not look whether
- * it exists. If it does, it may be more than fits, so its pages are not populated then.
+ * The kernel does not look whether memory exists if it is more than may be locked, or than a region
+ * can have. If it does exist, it may be more than fits, so its pages are not populated then.
  */
 bool vrb_mr_is_mapped(const struct iovec *iov, size_t count, uint64_t access, int err)
 {
@@ -76,9 +76,8 @@ bool vrb_mr_is_mapped(const struct iovec *iov, size_t count, uint64_t access, in
 	    !ofi_is_mapped(&tells, sizeof(tells), true))
 		return true;
 	for (; count; count--, iov++)
-		if (ofi_has_hole(iov->iov_base, iov->iov_len, access & WRITTEN) ||
-		    (err == EFAULT &&
-		     !ofi_is_mapped(iov->iov_base, iov->iov_len, access & WRITTEN)))
+		if (err == EFAULT ? !ofi_is_mapped(iov->iov_base, iov->iov_len, access & WRITTEN)
+				  : ofi_has_hole(iov->iov_base, iov->iov_len, access & WRITTEN))
 			return false;
 	return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a domain permits of memory regions: modes, sizes of keys, arguments of registrations. */
+/* Checks registrations against what the domain permits: modes, sizes of keys, arguments. */
 #include <string.h>
 #include <rdma/fi_domain.h>
 #include <rdma/providers/fi_log.h>

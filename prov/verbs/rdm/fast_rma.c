@@ -14,8 +14,8 @@
 #include "prov/rdm/stats.h"
 
 /*
- * Posts the transfer. On false nothing was done. `rma` is ep->read or ep->write; no
- * descriptor means inline.
+ * Posts the transfer, inline if there is no descriptor. On false nothing was done. `rma` is
+ * ep->read or ep->write.
  */
 OFI_INLINE bool post_now(struct ofi_rdm_ep *ep, struct vrb_rdm_fast_rma *rma, const void *buf,
 			 size_t len, void *desc, fi_addr_t addr, uint64_t remote, uint64_t key,
