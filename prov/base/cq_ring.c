@@ -49,6 +49,16 @@ bool ofi_cq_ring_grow(struct ofi_cq_ring *ring)
 	return true;
 }
 
+bool ofi_cq_ring_has(const struct ofi_cq_ring *ring, const void *context)
+{
+	uint32_t i;
+
+	for (i = ring->head; i != ring->tail; i++)
+		if (ring->items[i & ring->mask].context == context)
+			return true;
+	return false;
+}
+
 ssize_t ofi_cq_ring_read(struct ofi_cq_ring *ring, enum fi_cq_format format, void *buf,
 			 size_t count, fi_addr_t *src)
 {

@@ -60,6 +60,9 @@ ssize_t ofi_cq_ring_read(struct ofi_cq_ring *ring, enum fi_cq_format format, voi
  */
 const struct ofi_cq_item *ofi_cq_ring_take_error(struct ofi_cq_ring *ring);
 
+/* Returns true if an unread item has the context. */
+bool ofi_cq_ring_has(const struct ofi_cq_ring *ring, const void *context);
+
 /* Returns true if there is neither an item nor an overrun to read. Needs no lock. */
 static inline bool ofi_cq_ring_empty(const struct ofi_cq_ring *ring)
 {

@@ -12,10 +12,11 @@ bool ofi_rdm_region_covers(struct ofi_rdm_ep *ep, const void *desc, const void *
 	uintptr_t start;
 	size_t size;
 
+	if (ofi_rdm_region_has(ep, desc, at, len, written))
+		return true;
 	if (!ofi_desc_permits(desc, written))
 		return false;
-	if (ofi_rdm_region_has(ep, desc, at, len, written) || ofi_desc_iface(desc) ||
-	    ofi_desc_is_dmabuf(desc))
+	if (ofi_desc_iface(desc) || ofi_desc_is_dmabuf(desc))
 		return true;
 	if (!domain->ops->mr_range(domain, ofi_desc_lkey(desc), &start, &size))
 		return false;

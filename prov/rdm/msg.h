@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The calls of msg.c and recv.c for the other files of an endpoint. */
+/* The calls of msg.c, recv.c and cancel.c for the other files of an endpoint. */
 #ifndef OFI_RDM_MSG_H
 #define OFI_RDM_MSG_H
 

@@ -58,6 +58,16 @@ struct ofi_rdm_op *ofi_rdm_op_get(struct ofi_rdm_ep *ep)
 	return op;
 }
 
+bool ofi_rdm_op_has(const struct ofi_rdm_ep *ep, const void *context)
+{
+	uint32_t i;
+
+	for (i = 0; i < ep->op_count; i++)
+		if (ep->ops[i / OFI_RDM_OBJECTS][i % OFI_RDM_OBJECTS].context == context)
+			return true;
+	return false;
+}
+
 void ofi_rdm_op_put(struct ofi_rdm_op *op)
 {
 	struct ofi_rdm_ep *ep = op->peer->ep;
@@ -70,6 +80,7 @@ void ofi_rdm_op_put(struct ofi_rdm_op *op)
 		ofi_rdm_xport(&op->peer->proto)->bounce_put(op->peer, op->bounce);
 	free(op->operands);
 	free(op->split);
+	op->context = NULL;
 	SLIST_INSERT_HEAD(&ep->free_ops, op, unused);
 }
 

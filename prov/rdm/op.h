@@ -85,6 +85,8 @@ struct ofi_rdm_op *ofi_rdm_op_get(struct ofi_rdm_ep *ep);
 int ofi_rdm_op_start(struct ofi_rdm_op *op);
 /* Frees an operation that is complete, or was not started. */
 void ofi_rdm_op_put(struct ofi_rdm_op *op);
+/* Returns true if an operation with the context is not complete. */
+bool ofi_rdm_op_has(const struct ofi_rdm_ep *ep, const void *context);
 /* Returns true if the first queued operation has been posted in part. */
 bool ofi_rdm_ops_begun(const struct ofi_rdm_peer *peer);
 /* Posts queued operations. While the peer is held it only finishes the one that has begun. */

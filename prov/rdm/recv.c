@@ -258,31 +258,6 @@ ssize_t ofi_rdm_recv_probe(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *ms
 	return ret;
 }
 
-/* Injected messages have no context, so NULL names none. The caller holds the lock. */
-static bool cancel_send(struct ofi_rdm_ep *ep, const void *context)
-{
-	uint32_t i;
-
-	for (i = 0; context && i < ep->peer_count; i++)
-		if (ofi_rdm_proto_cancel_out(&ep->peers[i]->proto, context))
-			return true;
-	return false;
-}
-
-/* No work waits in a shared receive context. */
-ssize_t ofi_rdm_cancel(struct fid *fid, void *context)
-{
-	struct ofi_rdm_ep *ep = ofi_rdm_self((struct fid_ep *)fid);
-	bool found;
-
-	ofi_rdm_lock(ep);
-	found = ofi_rdm_proto_cancel(&ep->proto, true, context) ||
-		ofi_rdm_proto_cancel(&ep->proto, false, context) ||
-		ofi_rdm_work_cancel(ep, context) || cancel_send(ep, context);
-	ofi_rdm_unlock(ep);
-	return found || ofi_rdm_trigger_cancel(ep, context) ? 0 : -FI_ENOENT;
-}
-
 void ofi_rdm_recvs_stop(struct ofi_rdm_ep *ep)
 {
 	ep->receives = false;

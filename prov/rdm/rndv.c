@@ -173,7 +173,7 @@ static int reg_destination(struct ofi_rdm_proto_in *in, uint8_t count, uint8_t c
 		memset(in->mr, 0, count * sizeof(*in->mr));
 		return 0;
 	}
-	if (!ofi_desc_permits(in->recv->desc, true) || !in->peer->proto->config.descriptors ||
+	if (!in->recv->desc || !in->peer->proto->config.descriptors ||
 	    !in->peer->proto->ops->registered(in->peer->proto, in->recv->desc, in->iov))
 		return ofi_rdm_proto_reg(in->peer, in->iov, count, OFI_RDM_PROTO_DESTINATION,
 					 in->mr);

@@ -233,6 +233,16 @@ bool ofi_rdm_work_cancel(struct ofi_rdm_ep *ep, const void *context)
 	return false;
 }
 
+bool ofi_rdm_work_has(const struct ofi_rdm_ep *ep, const void *context)
+{
+	const struct ofi_rdm_done *done;
+
+	LIST_FOREACH (done, &ep->deferred.dones, link)
+		if (done->context == context)
+			return true;
+	return false;
+}
+
 void ofi_rdm_work_fini(struct ofi_rdm_ep *ep)
 {
 	struct ofi_rdm_done *done;

@@ -39,6 +39,8 @@ void ofi_rdm_work_done(struct ofi_rdm_ep *ep, struct ofi_rdm_cq *cq,
 		       const struct ofi_cq_item *item);
 /* Cancels a posted deferred receive with the context. The caller holds the lock. */
 bool ofi_rdm_work_cancel(struct ofi_rdm_ep *ep, const void *context);
+/* Returns true if deferred work with the context is under way. The caller holds the lock. */
+bool ofi_rdm_work_has(const struct ofi_rdm_ep *ep, const void *context);
 /* Cancels a triggered operation with the context that has not begun. */
 bool ofi_rdm_trigger_cancel(struct ofi_rdm_ep *ep, const void *context);
 /* Frees the work of an endpoint that is closed; none of it is under way any more. */

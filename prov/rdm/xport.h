@@ -115,6 +115,9 @@ struct ofi_rdm_xport_ops {
 	/* Requests a completion for each work request from now on, because a counter needs it. */
 	void (*signal_all)(struct ofi_rdm_ep *ep);
 
+	/* Returns true if an operation that only the transport knows has the context. */
+	bool (*has)(struct ofi_rdm_ep *ep, const void *context);
+
 	/*
 	 * Allocates a peer's object, whose last member is the engine's part. Returns NULL when out
 	 * of memory.

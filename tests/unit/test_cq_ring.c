@@ -82,6 +82,26 @@ static void test_order(void **state)
 	ofi_cq_ring_fini(&ring);
 }
 
+/* Only unread items count. */
+static void test_has(void **state)
+{
+	struct fi_cq_entry entry;
+	struct ofi_cq_ring ring;
+
+	(void)state;
+	assert_int_equal(ofi_cq_ring_init(&ring, 0), 0);
+	assert_true(put(&ring, 1, 0));
+	assert_true(put(&ring, 2, FI_EIO));
+	assert_true(ofi_cq_ring_has(&ring, (void *)1));
+	assert_true(ofi_cq_ring_has(&ring, (void *)2));
+	assert_false(ofi_cq_ring_has(&ring, (void *)3));
+	assert_int_equal(ofi_cq_ring_read(&ring, FI_CQ_FORMAT_CONTEXT, &entry, 1, NULL), 1);
+	assert_false(ofi_cq_ring_has(&ring, (void *)1));
+	assert_non_null(ofi_cq_ring_take_error(&ring));
+	assert_false(ofi_cq_ring_has(&ring, (void *)2));
+	ofi_cq_ring_fini(&ring);
+}
+
 static void test_formats(void **state)
 {
 	struct fi_cq_tagged_entry tagged;
@@ -169,9 +189,9 @@ static void test_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty),	  cmocka_unit_test(test_order),
-		cmocka_unit_test(test_formats),	  cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_empty),	 cmocka_unit_test(test_order),
+		cmocka_unit_test(test_has),	 cmocka_unit_test(test_formats),
+		cmocka_unit_test(test_failures), cmocka_unit_test(test_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -381,6 +381,7 @@ static const struct ofi_rdm_xport_ops rc_ops = {
 	.lost = vrb_rdm_conn_lost,
 	.modes = vrb_rc_set_modes,
 	.signal_all = vrb_rc_conn_signal_all,
+	.has = vrb_rc_conn_has,
 	.peer_new = vrb_rc_peer_new,
 	.peer_free = vrb_rc_peer_free,
 	.peer_init = vrb_rc_peer_init,

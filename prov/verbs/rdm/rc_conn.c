@@ -70,6 +70,22 @@ void vrb_rc_conn_signal_all(struct ofi_rdm_ep *ep)
 		conn->quiet = 0;
 }
 
+bool vrb_rc_conn_has(struct ofi_rdm_ep *ep, const void *context)
+{
+	const struct vrb_rdm_slot *slot;
+	struct vrb_rc_conn *conn = NULL;
+	uint32_t i;
+
+	while ((conn = vrb_rc_table_next(&vrb_rc(ep)->by_qp, conn)))
+		for (i = conn->tail; i != conn->head; i++) {
+			slot = &conn->slots[i & conn->mask];
+			if (slot->context == context &&
+			    (slot->flags & OFI_RDM_KIND) >> OFI_RDM_KIND_SHIFT == VRB_RDM_FAST)
+				return true;
+		}
+	return false;
+}
+
 bool vrb_rc_conn_has_room(const struct ofi_rdm_ep *ep)
 {
 	uint32_t max = vrb_rc(ep)->room.fixed ? vrb_rc(ep)->room.size

@@ -152,6 +152,8 @@ void vrb_rc_conn_probe_all(struct ofi_rdm_ep *ep);
  * needs it. The caller holds the lock.
  */
 void vrb_rc_conn_signal_all(struct ofi_rdm_ep *ep);
+/* Returns true if a message of the fast path has the context. The caller holds the lock. */
+bool vrb_rc_conn_has(struct ofi_rdm_ep *ep, const void *context);
 /*
  * Posts the work request of vrb_rc_conn_probe() in any case: it fails if the peer's device does not
  * respond. Returns false if it could not be posted.
