@@ -37,7 +37,8 @@ OFI_INLINE void leave_both(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep)
 		ofi_unlock_slow(&cq->eps_lock);
 }
 
-static OFI_OUTLINE ssize_t read_rest(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, size_t done)
+/* Nothing went directly to the reader, but the ring has entries. */
+static OFI_OUTLINE ssize_t read_put(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep)
 {
 	struct ofi_rdm_direct *direct = &ep->direct;
 	size_t count = direct->left;
@@ -46,8 +47,15 @@ static OFI_OUTLINE ssize_t read_rest(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *e
 
 	direct->src = NULL;
 	leave_both(cq, ep);
+	return ofi_rdm_cq_read_ring(cq, buf, count, src);
+}
+
+static OFI_OUTLINE ssize_t read_rest(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, size_t done)
+{
 	if (!done && !ofi_cq_ring_empty(&cq->ring))
-		return ofi_rdm_cq_read_ring(cq, buf, count, src);
+		return read_put(cq, ep);
+	ep->direct.src = NULL;
+	leave_both(cq, ep);
 	return done ? (ssize_t)done : -FI_EAGAIN;
 }
 
@@ -87,6 +95,13 @@ static OFI_OUTLINE ssize_t read_several(struct ofi_rdm_cq *cq, struct ofi_rdm_ep
 	return read_more(cq, ep, count);
 }
 
+/* The first completion was not for a reader that wants one entry, and there is another one. */
+static OFI_OUTLINE ssize_t read_next(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep)
+{
+	vrb_rdm_polled(ep, 1);
+	return read_more(cq, ep, 1);
+}
+
 /* The reader wants one entry, and what was polled does not take a fast path. */
 static OFI_OUTLINE ssize_t read_other(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep)
 {
@@ -94,7 +109,10 @@ static OFI_OUTLINE ssize_t read_other(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *
 		vrb_rdm_arrived(ep, vrb_rc(ep)->wc);
 	else
 		vrb_rdm_retired(ep, vrb_rc(ep)->wc);
-	return read_more(cq, ep, 1);
+	if (ep->direct.cq == cq && ep->direct.left &&
+	    ibv_poll_cq(vrb_rc(ep)->poll_cq, 1, vrb_rc(ep)->wc) > 0)
+		return read_next(cq, ep);
+	return read_rest(cq, ep, 1 - ep->direct.left);
 }
 
 static OFI_OUTLINE ssize_t read_filled(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, ssize_t ret)
