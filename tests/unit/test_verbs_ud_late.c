@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Processes that are late on unreliable datagrams: what has arrived before they look, and what they
- * have not handled yet.
+ * Processes that are late on unreliable datagrams, or gone: what has arrived before they look, and
+ * what they have not handled yet.
  */
 #include "unit.h"
 
@@ -51,6 +51,53 @@ static void inject(unsigned int from, uint32_t qpn, const struct vrb_ud_packet *
 
 	vrb_ud_stamp(bytes, packet->number, packet->order, &packet->words, 0);
 	ud_net_inject(from, qpn, 0, bytes, len);
+}
+
+/* A read of which the peer knows, and that nothing in flight belongs to. */
+static void start_reading(uint8_t *to, uint32_t len)
+{
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 }, i;
+
+	assert_int_equal(ud_net_post(active, IBV_WR_RDMA_READ, to, len,
+				     (uintptr_t)ud_nodes[1].region, ud_nodes[1].mr.rkey, 9),
+			 0);
+	for (i = 0; i < 1000 && active->rc.ud->flying; i++)
+		ud_net_watch(10, counts);
+	assert_int_equal(active->rc.ud->flying, 0);
+	assert_int_equal(counts[IBV_WC_SUCCESS], 0);
+}
+
+/* Nothing is owed by a peer of which nothing is read. */
+static void a_reader_learns_of_the_end(void **state)
+{
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+	static uint8_t to[60000];
+
+	(void)state;
+	assert_false(vrb_ud_conn_is_owed(&active->rc));
+	start_reading(to, sizeof(to));
+	ud_net_forget(passive);
+	assert_true(vrb_ud_conn_is_owed(&active->rc));
+	vrb_ud_touch(&active->rc);
+	assert_false(vrb_ud_conn_is_owed(&active->rc));
+	ud_net_watch(2000, counts);
+	assert_int_equal(active->endings, 1);
+	assert_int_equal(active->err, FI_ECONNRESET);
+}
+
+/* The peer is there: it acknowledges, and the read goes on. */
+static void a_reader_that_asks_goes_on(void **state)
+{
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+	static uint8_t to[60000];
+
+	(void)state;
+	start_reading(to, sizeof(to));
+	vrb_ud_touch(&active->rc);
+	ud_net_watch(100000, counts);
+	assert_int_equal(counts[IBV_WC_SUCCESS], 1);
+	assert_false(vrb_ud_conn_is_owed(&active->rc));
+	assert_int_equal(active->endings, 0);
 }
 
 /* A process that was away finds a full CQ: the acknowledgment is somewhere in it. */
@@ -208,6 +255,8 @@ static void an_end_follows_the_answer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_reader_learns_of_the_end, begin, end),
+		cmocka_unit_test_setup_teardown(a_reader_that_asks_goes_on, begin, end),
 		cmocka_unit_test_setup_teardown(what_has_arrived_comes_before_timers, begin, end),
 		cmocka_unit_test_setup_teardown(all_of_a_full_cq_has_waited, begin, end),
 		cmocka_unit_test_setup_teardown(waiting_for_packets_is_not_late, begin, end),

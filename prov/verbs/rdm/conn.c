@@ -390,6 +390,17 @@ static bool is_awaited(const struct ofi_rdm_peer *peer)
 	return conn->shm ? vrb_shm_is_quiet(conn) : vrb_rc_conn_idle(conn);
 }
 
+/* A read on datagrams that has been asked for has nothing in flight either until its data come. */
+static void watch_peer(struct ofi_rdm_peer *peer)
+{
+	struct vrb_rc_conn *conn = vrb_rc_peer(peer)->conn;
+
+	if (conn && conn->live && conn->ud && vrb_ud_conn_is_owed(conn))
+		vrb_ud_touch(conn);
+	else if (is_awaited(peer))
+		vrb_rc_conn_touch(conn, &peer->proto.flow);
+}
+
 /*
  * Probes the awaited peers. If there are many peers, only some are checked at a time, so that the
  * lock is not held for long; all of them are checked within about WATCH_MS.
@@ -406,8 +417,8 @@ static void conn_watch(struct ofi_rdm_ep *ep)
 	for (i = 0; i < WATCHED && i < ep->peer_count; i++) {
 		conns->watched = conns->watched + 1 < ep->peer_count ? conns->watched + 1 : 0;
 		peer = ep->peers[conns->watched];
-		if (vrb_rc_peer(peer)->policy.state == OFI_RDM_CONN_UP && is_awaited(peer))
-			vrb_rc_conn_touch(vrb_rc_peer(peer)->conn, &peer->proto.flow);
+		if (vrb_rc_peer(peer)->policy.state == OFI_RDM_CONN_UP)
+			watch_peer(peer);
 	}
 }
 

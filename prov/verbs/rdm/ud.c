@@ -424,6 +424,14 @@ bool vrb_ud_conn_quiet(const struct vrb_rc_conn *conn)
 	return conn->slots[(conn->head - 1) & conn->mask].flags & OFI_RDM_SILENT;
 }
 
+/* The device reports reads of its own. */
+bool vrb_ud_conn_is_owed(const struct vrb_rc_conn *conn)
+{
+	const struct vrb_ud_conn *ud = conn->ud;
+
+	return !ud->asleep && ud->reads && !ud->flying && TAILQ_EMPTY(&ud->reading);
+}
+
 bool vrb_ud_is_start(const void *bytes, size_t len)
 {
 	return len == sizeof(start_packet) && !memcmp(bytes, start_packet, len);

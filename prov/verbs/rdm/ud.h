@@ -102,6 +102,13 @@ void vrb_ud_conn_lost(struct vrb_rc_conn *conn);
 int vrb_ud_conn_start(struct vrb_rc_conn *conn);
 /* Returns true if nothing is in flight, though its completion may not be reported yet. */
 bool vrb_ud_conn_quiet(const struct vrb_rc_conn *conn);
+/*
+ * Returns true if the peer owes the data of reads, and nothing in flight would show that it is
+ * gone.
+ */
+bool vrb_ud_conn_is_owed(const struct vrb_rc_conn *conn);
+/* Sends a packet that the peer acknowledges, ahead of what waits for the data it owes. */
+void vrb_ud_touch(struct vrb_rc_conn *conn);
 /* Returns true for the packet of vrb_ud_conn_start(). */
 bool vrb_ud_is_start(const void *bytes, size_t len);
 

@@ -318,6 +318,15 @@ void vrb_ud_pump(struct vrb_ud_conn *ud)
 		vrb_ud_of(ud)->short_of_room = true;
 }
 
+void vrb_ud_touch(struct vrb_rc_conn *conn)
+{
+	struct vrb_ud_conn *ud = conn->ud;
+
+	vrb_ud_of(ud)->now = vrb_ud_clock();
+	if (may_send(ud) && send_empty(ud, VRB_UD_NOTHING))
+		vrb_ud_watch(ud);
+}
+
 void vrb_ud_watch(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
