@@ -144,7 +144,7 @@ static int accept_header(struct ofi_av_shared *shared, struct header want, struc
 	if (wrong)
 		return ofi_refuse(
 			shared->prov, FI_LOG_AV, -FI_EINVAL,
-			"fi_av_open: %s, in use by another process: %s; use another name\n",
+			"fi_av_open: another address vector has the name %s: %s; use another name\n",
 			attr->name, wrong);
 	shared->header = shared->shm.base;
 	shared->capacity = found.capacity;

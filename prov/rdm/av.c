@@ -38,7 +38,7 @@ static bool addr_in(const struct ofi_rdm_av *av, const void *from, struct ofi_rd
 	if (av->addr_format == FI_ADDR_EFA)
 		return ofi_rdm_addr_from_name(addr, from);
 	if (av->addr_format != FI_ADDR_STR)
-		return ofi_rdm_addr_set(addr, from);
+		return ofi_addr_format(from) == av->addr_format && ofi_rdm_addr_set(addr, from);
 	text = *(const char *const *)from;
 	return text && !ofi_addr_parse(text, &ss) &&
 	       ofi_rdm_addr_set(addr, (const struct sockaddr *)&ss);

@@ -48,7 +48,7 @@ static void test_backlog(struct end *end)
 	CHECK(fi_control(&pep->fid, FI_BACKLOG, NULL) < 0);
 	CHECK(fi_control(&pep->fid, FI_BACKLOG, &negative) < 0);
 	RETURNS(fi_listen(pep), -FI_ENOEQ);
-	OK(fi_pep_bind(pep, &end->eq->fid, 0));
+	OK(fi_pep_bind(pep, &end->eq->fid, FI_CONNREQ));
 	OK(fi_listen(pep));
 	CHECK(fi_listen(pep) < 0);
 	OK(fi_close(&pep->fid));

@@ -371,12 +371,14 @@ static int pep_reject(struct fid_pep *fid, fid_t handle, const void *param, size
 	return ret;
 }
 
+/* There are no flags; programs pass the event that they wait for. */
 static int pep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct vrb_pep *pep = vrb_pep(fid);
 
+	(void)flags;
 	return ofi_eq_bind(&vrb_prov, FI_LOG_EP_CTRL, "fi_pep_bind", &pep->eq, bfid,
-			   &pep->fabric->ref, flags);
+			   &pep->fabric->ref, 0);
 }
 
 static int pep_control(struct fid *fid, int command, void *arg)
