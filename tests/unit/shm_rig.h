@@ -106,7 +106,7 @@ static int begin(void **state)
 	static const struct vrb_shm_calls calls = { take_damage, count_failure, count_starvation,
 						    count_pending };
 	static struct ibv_context context;
-	static struct ibv_cq cq = { .context = &context };
+	static struct ibv_cq cq = { .context = &context, .cqe = 16 };
 	static struct ibv_qp qp = { .context = &context };
 
 	(void)state;

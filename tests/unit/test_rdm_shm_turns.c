@@ -193,6 +193,56 @@ static void turn_of_connection_that_ends(void **state)
 	assert_int_equal(vrb_shm_poll_cq(&all.cq, 1, &wc), 0);
 }
 
+/*
+ * Before a connection ends, all that has arrived by now is taken, and not more, though a peer
+ * writes a packet for each that is taken.
+ */
+static void all_that_has_arrived_is_taken(void **state)
+{
+	enum { RING = 2, DEVICE = 40, MORE = 5 };
+	struct ofi_shm_ring_tx tx = { .map = &map };
+	int from_ring = 0, all_taken = 0;
+	struct ibv_wc wc;
+
+	(void)state;
+	conn.shm = NULL; /* the packets of the device are those of another peer */
+	device_has = DEVICE + MORE;
+	for (; from_ring < RING; from_ring++)
+		write_ring(&tx, 0);
+	assert_true(vrb_shm_look(&rc.rdm, DEVICE));
+	for (from_ring = 0;; all_taken++) {
+		write_and_give(&tx);
+		if (!vrb_shm_poll_cq(&all.cq, 1, &wc))
+			break;
+		from_ring += vrb_rdm_rx_of(&wc) == &buffers[0].rx;
+	}
+	assert_int_equal(from_ring, RING);
+	assert_int_equal(all_taken, RING + DEVICE);
+	assert_int_equal(device_has, MORE);
+	vrb_shm_look_away(&rc.rdm);
+	assert_int_equal(vrb_shm_poll_cq(&all.cq, 1, &wc), 1);
+}
+
+/* What is in a ring whose peer begins to use it meanwhile is taken, too. */
+static void a_ring_that_begins_is_taken(void **state)
+{
+	const uint8_t start[2] = { OFI_RDM_WIRE_VERSION, VRB_SHM_START };
+	struct ofi_shm_ring_tx tx = { .map = &map };
+	struct ibv_wc wc;
+
+	(void)state;
+	shm.started = false;
+	memcpy(device_bytes, start, sizeof(start));
+	device_has = 1;
+	write_ring(&tx, 0);
+	give_buffer(0);
+	assert_true(vrb_shm_look(&rc.rdm, 1));
+	assert_int_equal(vrb_shm_poll_cq(&all.cq, 1, &wc), 1);
+	assert_ptr_equal(vrb_rdm_rx_of(&wc), &from_device);
+	assert_int_equal(vrb_shm_poll_cq(&all.cq, 1, &wc), 1);
+	assert_ptr_equal(vrb_rdm_rx_of(&wc), &buffers[0].rx);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +254,8 @@ int main(void)
 		cmocka_unit_test_setup(sent_has_a_turn, begin),
 		cmocka_unit_test_setup(ring_before_turn, begin),
 		cmocka_unit_test_setup(turn_of_connection_that_ends, begin),
+		cmocka_unit_test_setup(all_that_has_arrived_is_taken, begin),
+		cmocka_unit_test_setup(a_ring_that_begins_is_taken, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -192,11 +192,16 @@ bool vrb_rdm_poll(struct ofi_rdm_proto *proto)
 
 void vrb_rdm_poll_all(struct ofi_rdm_ep *ep)
 {
-	int rounds = vrb_rc(ep)->cq->cqe / VRB_RDM_BATCH + 1;
+	int most = vrb_rc(ep)->cq->cqe, rounds = most / VRB_RDM_BATCH + 1;
 
-	vrb_shm_look(ep);
-	while (poll_cq(ep) && --rounds)
-		;
+	if (vrb_shm_look(ep, (uint32_t)most)) {
+		while (poll_cq(ep))
+			;
+		vrb_shm_look_away(ep);
+	} else {
+		while (poll_cq(ep) && --rounds)
+			;
+	}
 }
 
 void vrb_rdm_progress(struct ofi_rdm_proto *proto)

@@ -28,7 +28,7 @@ void vrb_rdm_refill(struct ofi_rdm_ep *ep);
  * completions arrive for it.
  */
 void vrb_rdm_flush(struct vrb_rc_conn *conn, int err);
-/* Processes everything that is in the device's CQ now. */
+/* Processes everything that has arrived by now, in the device's CQ and in shared memory. */
 void vrb_rdm_poll_all(struct ofi_rdm_ep *ep);
 /* Processes a packet of a live connection that does not take the fast path. */
 void vrb_rdm_take_packet(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t len);

@@ -77,6 +77,7 @@ struct vrb_shm_conn {
 	TAILQ_ENTRY(vrb_shm_conn) offer;
 	uint32_t index;
 	bool started;	  /* the peer has mapped the ring */
+	uint64_t limit;	  /* while all->limited: the end of what is taken */
 	uint32_t arrived; /* packets that arrived through the device since then */
 	bool is_awake;	  /* in shm->awake: the peer is not asked to wake this side */
 	TAILQ_ENTRY(vrb_shm_conn) awake;
@@ -124,6 +125,8 @@ struct vrb_shm {
 	uint32_t grants_given;	       /* number of rights granted so far */
 	enum vrb_shm_sleep sleep;      /* of a thread until something that was sent completes */
 	uint64_t ready[VRB_SHM_WORDS]; /* rings to be polled */
+	bool limited;	/* only what has arrived by now is taken from the rings and the device */
+	uint32_t quota; /* while `limited`: completions that are still taken from the device */
 	bool has_held;
 	bool starved;	    /* a packet in a ring waits for a buffer */
 	struct ibv_wc held; /* a completion of the device that waits for packets before it */

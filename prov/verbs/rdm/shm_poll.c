@@ -151,6 +151,7 @@ static int drain_word(struct vrb_shm *all, uint32_t word, uint64_t which, int co
 		      struct ibv_wc *wc)
 {
 	uint64_t left = all->ready[word] & which;
+	struct vrb_shm_conn *shm;
 	uint32_t index;
 	bool more;
 	int n = 0;
@@ -158,8 +159,10 @@ static int drain_word(struct vrb_shm *all, uint32_t word, uint64_t which, int co
 	for (; left && n < count; left &= left - 1) {
 		index = word * 64 + (uint32_t)__builtin_ctzll(left);
 		more = false;
-		if (index < all->size && all->conns[index])
-			n += drain_ring(all->conns[index], NO_END, count - n, wc + n, &more);
+		shm = index < all->size ? all->conns[index] : NULL;
+		if (shm)
+			n += drain_ring(shm, ofi_unlikely(all->limited) ? shm->limit : NO_END,
+					count - n, wc + n, &more);
 		if (more)
 			all->turn = index + 1;
 		else
@@ -261,7 +264,9 @@ static void hold(struct vrb_shm *all)
 /* Holds the next completion of the device, if there is one and none is held already. */
 static void hold_one(struct vrb_shm *all)
 {
-	while (!all->has_held && ibv_poll_cq(all->device, 1, &all->held) > 0) {
+	while (!all->has_held && (!all->limited || all->quota) &&
+	       ibv_poll_cq(all->device, 1, &all->held) > 0) {
+		all->quota--;
 		if (all->held.wr_id == VRB_SHM_WAKE_ID)
 			retire_wake(all, &all->held);
 		else
@@ -275,10 +280,13 @@ static void count_arrived(struct vrb_shm_conn *shm, const struct ibv_wc *wc)
 	const void *bytes = (const void *)(uintptr_t)vrb_rdm_rx_of(wc)->sge.addr;
 
 	vrb_shm_set_awake(shm, true);
-	if (shm->started)
+	if (shm->started) {
 		shm->arrived++;
-	else
-		shm->started = shm->rx.map && vrb_shm_is_start(bytes, wc->byte_len);
+		return;
+	}
+	shm->started = shm->rx.map && vrb_shm_is_start(bytes, wc->byte_len);
+	if (vrb_shm_of(shm)->limited)
+		shm->limit = written_by_now(shm);
 }
 
 /* The held completion of a work request retires those before it: they must not follow it. */
@@ -345,17 +353,29 @@ static void wait_for_rooms(const struct vrb_shm *all)
 }
 
 /* The poll may complete nothing that a thread waits for, which is told of what follows, too. */
-void vrb_shm_look(struct ofi_rdm_ep *ep)
+bool vrb_shm_look(struct ofi_rdm_ep *ep, uint32_t quota)
 {
 	struct vrb_shm *all = vrb_rc(ep)->shm;
+	uint32_t i;
 
 	if (!all)
-		return;
+		return false;
 	memset(all->ready, UINT8_MAX, all->size / 8);
+	for (i = 0; i < all->size; i++)
+		if (all->conns[i])
+			all->conns[i]->limit = written_by_now(all->conns[i]);
+	all->limited = true;
+	all->quota = quota;
 	if (all->sleep != VRB_SHM_TOLD)
-		return;
+		return true;
 	wait_for_rooms(all);
 	all->sleep = VRB_SHM_DOZES;
+	return true;
+}
+
+void vrb_shm_look_away(struct ofi_rdm_ep *ep)
+{
+	vrb_rc(ep)->shm->limited = false;
 }
 
 void vrb_shm_arm(struct ofi_rdm_ep *ep)
