@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Requests that are refused before the policy sees them. */
+/* Requests that are refused before the policy sees them, and those that cannot be accepted. */
 #include "unit.h"
 #include <string.h>
 
@@ -11,6 +11,7 @@
 #define rdma_reject		 fake_reject
 #define vrb_async_lost		 fake_lost
 #define vrb_rc_conn_has_room	 fake_has_room
+#define vrb_rdm_conn_end	 fake_end
 #define vrb_rdm_conn_is_from	 fake_is_from
 #define vrb_rdm_conn_parse	 fake_parse
 #define vrb_rdm_conn_reject_data fake_reject_data
@@ -80,6 +81,12 @@ void vrb_async_lost(struct vrb_domain *domain)
 bool vrb_rc_conn_has_room(const struct ofi_rdm_ep *ep)
 {
 	return ep;
+}
+
+void vrb_rdm_conn_end(struct vrb_rc_conn *conn, int err)
+{
+	assert_ptr_equal(conn, &next);
+	assert_int_equal(err, FI_ENOMEM);
 }
 
 bool vrb_rdm_conn_is_from(const struct ofi_rdm_cmwire *cm, const struct ofi_rdm_addr *from)
@@ -217,6 +224,22 @@ static void probes_tell_of_the_connection(void **state)
 	assert_int_equal(request(), OFI_RDM_CMWIRE_BUSY);
 }
 
+/* The request's id is destroyed after the connection that could not be made. */
+static void no_event_goes_to_a_connection_that_failed(void **state)
+{
+	static struct vrb_fabric fabric;
+	static struct vrb_domain domain = { .fabric = &fabric };
+
+	(void)state;
+	rc.rdm.domain = &domain.base;
+	next.ep = &rc.rdm;
+	next.id = &id;
+	id.context = &next.owner;
+	accept_failed(&next, FI_ENOMEM);
+	assert_null(next.id);
+	assert_ptr_equal(id.context, &rc.conns.listener.owner);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -224,6 +247,7 @@ int main(void)
 		cmocka_unit_test_setup(nobody_comes_back_to_leave_more, begin),
 		cmocka_unit_test_setup(a_letter_is_not_a_request_with_an_id, begin),
 		cmocka_unit_test_setup(probes_tell_of_the_connection, begin),
+		cmocka_unit_test_setup(no_event_goes_to_a_connection_that_failed, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,9 +52,25 @@ static int accept_conn(struct vrb_rc_conn *conn, const struct rdma_cm_event *eve
 	return errno == EINVAL ? -FI_ECONNABORTED : vrb_errno(errno);
 }
 
-/* Ends the connection, but leaves its id to the caller, which rejects the request. */
+/* The owner is the connection, or the listener, which ignores the events of the id. */
+static void set_id_owner(const struct vrb_rc_conn *conn, struct vrb_owner *owner)
+{
+	struct vrb_cm *cm = vrb_rdm_conn_cm(conn->ep);
+
+	if (!conn->id)
+		return;
+	ofi_lock(&cm->lock);
+	conn->id->context = owner;
+	ofi_unlock(&cm->lock);
+}
+
+/*
+ * Ends the connection, but leaves its id to the caller, which rejects the request. The id may
+ * outlive the connection.
+ */
 static void accept_failed(struct vrb_rc_conn *conn, int err)
 {
+	set_id_owner(conn, &vrb_rc(conn->ep)->conns.listener.owner);
 	conn->id = NULL;
 	conn->state = VRB_RC_CONN_NEW;
 	vrb_rdm_conn_end(conn, err);
@@ -77,18 +93,6 @@ static enum ofi_rdm_cmwire_reason refusal_reason(const struct ofi_rdm_peer *peer
 	return OFI_RDM_CMWIRE_BUSY;
 }
 
-/* Makes the connection the owner of the id, whose events the listener ignores until then. */
-static void conn_own_id(struct vrb_rc_conn *conn)
-{
-	struct vrb_cm *cm = vrb_rdm_conn_cm(conn->ep);
-
-	if (!conn->id)
-		return;
-	ofi_lock(&cm->lock);
-	conn->id->context = &conn->owner;
-	ofi_unlock(&cm->lock);
-}
-
 static enum ofi_rdm_cmwire_reason conn_cm_take(struct ofi_rdm_peer *peer,
 					       const struct rdma_cm_event *event,
 					       const struct ofi_rdm_cmwire *cm)
@@ -104,7 +108,7 @@ static enum ofi_rdm_cmwire_reason conn_cm_take(struct ofi_rdm_peer *peer,
 		conn->mirror = mirror;
 		vrb_rdm_conn_learn(conn, cm);
 		conn->id = event->id;
-		conn_own_id(conn);
+		set_id_owner(conn, &conn->owner);
 		if (!mirror)
 			vrb_rc_peer(peer)->next = conn;
 		ret = accept_conn(conn, event);
