@@ -25,11 +25,11 @@ static bool coll_mc_leave(struct mc *mc, bool sever)
 	struct ofi_coll_owner *owner = mc->owner;
 	bool left;
 
-	ofi_lock(owner->lock);
+	owner->lock(owner->arg);
 	left = ofi_coll_leave(mc->group);
 	if (!left && sever)
 		ofi_coll_sever(mc->group);
-	ofi_unlock(owner->lock);
+	owner->unlock(owner->arg);
 	return left;
 }
 
@@ -98,9 +98,9 @@ static bool known_addr(struct ofi_coll_owner *owner, const struct fi_collective_
 	if (addr->coll_addr == FI_ADDR_NOTAVAIL ||
 	    ofi_av_set_owns(ofi_av_set(addr->set), addr->coll_addr))
 		return true;
-	ofi_lock(owner->lock);
+	owner->lock(owner->arg);
 	known = ofi_coll_find(owner->coll, addr->coll_addr);
-	ofi_unlock(owner->lock);
+	owner->unlock(owner->arg);
 	return known;
 }
 
@@ -187,9 +187,9 @@ static int mc_begin(struct mc *mc, struct ofi_av_set *set)
 	if (digests)
 		ret = mc_identify(owner, set, &members, digests);
 	if (!ret) {
-		ofi_lock(owner->lock);
+		owner->lock(owner->arg);
 		ret = ofi_coll_join(owner->coll, &members, mc, &mc->group);
-		ofi_unlock(owner->lock);
+		owner->unlock(owner->arg);
 		if (ret == -FI_EMSGSIZE)
 			coll_mc_refuse(owner, ret, "a group has at most 4096 members");
 	}

@@ -9,7 +9,6 @@
 #include <rdma/fi_cm.h>
 #include "coll.h"
 #include "eq.h"
-#include "src/ds/lock.h"
 #include "ref.h"
 
 struct fi_collective_addr;
@@ -18,10 +17,11 @@ struct fi_collective_addr;
 struct ofi_coll_owner {
 	const struct fi_provider *prov;
 	struct ofi_coll *coll;
-	struct ofi_lock *lock; /* guards coll */
 	struct ofi_ref *ref;
 	const void *av; /* address vector of the endpoint */
 	void *arg;
+	void (*lock)(void *arg); /* guards coll */
+	void (*unlock)(void *arg);
 	/*
 	 * Returns the name by which all members know a member, at most *len bytes. Returns
 	 * -FI_EINVAL if it has none.

@@ -382,6 +382,16 @@ static int open_parts(struct ofi_rdm_coll *coll)
 	return ofi_loop_add(coll->ep->domain->loop, &coll->tick);
 }
 
+static void owner_lock(void *arg)
+{
+	ofi_rdm_lock(arg);
+}
+
+static void owner_unlock(void *arg)
+{
+	ofi_rdm_unlock(arg);
+}
+
 int ofi_rdm_coll_open(struct ofi_rdm_ep *ep)
 {
 	struct ofi_rdm_coll *coll;
@@ -404,9 +414,10 @@ int ofi_rdm_coll_open(struct ofi_rdm_ep *ep)
 	coll->owner = (struct ofi_coll_owner){
 		.prov = ep->domain->prov,
 		.coll = coll->engine,
-		.lock = &ep->lock,
 		.ref = &coll->groups,
 		.arg = ep,
+		.lock = owner_lock,
+		.unlock = owner_unlock,
 		.name = ofi_rdm_coll_name,
 		.progress = ofi_rdm_cntr_source.progress,
 	};

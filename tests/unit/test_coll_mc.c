@@ -51,6 +51,16 @@ static int name_of(void *arg, fi_addr_t addr, void *name, size_t *len)
 	return 0;
 }
 
+static void take(void *arg)
+{
+	ofi_lock(arg);
+}
+
+static void give(void *arg)
+{
+	ofi_unlock(arg);
+}
+
 static void step(void *arg)
 {
 	(void)arg;
@@ -96,9 +106,11 @@ static void open_all(void)
 		owners[i] = (struct ofi_coll_owner){
 			.prov = &prov,
 			.coll = net->member[i].coll,
-			.lock = &locks[i],
 			.ref = &refs[i],
 			.av = &av,
+			.arg = &locks[i],
+			.lock = take,
+			.unlock = give,
 			.name = name_of,
 			.progress = step,
 			.own_name = names[i],
@@ -270,7 +282,7 @@ static void closed_at_once(void)
 	pthread_t thread;
 
 	lend(set, mc);
-	owners[1].lock = owners[0].lock;
+	owners[1].arg = owners[0].arg;
 	assert_int_equal(pthread_create(&thread, NULL, close_one, mc[1]), 0);
 	close_one(mc[0]);
 	pthread_join(thread, NULL);
