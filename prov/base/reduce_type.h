@@ -23,59 +23,34 @@
 /* An int, so that compilers do not question the bitwise operators below. */
 #define TRUTH(x) ((int)(VALUE(x) != 0))
 
-static void FN(sum)(void *to, const void *from, size_t count)
-{
-	const T *src = from;
-	T *dst = to;
+/* Defines the function of an operation, which stores `value` in each dst[i]. */
+#define REDUCE(name, value)                                            \
+	static void FN(name)(void *to, const void *from, size_t count) \
+	{                                                              \
+		const T *src = from;                                   \
+		T *dst = to;                                           \
+                                                                       \
+		for (size_t i = 0; i < count; i++)                     \
+			dst[i] = (value);                              \
+	}
 
-	for (size_t i = 0; i < count; i++)
-		dst[i] = STORE(LOAD(dst[i]) + LOAD(src[i]));
-}
+/* Defines a function in which `value` depends on a third operand cmp[i], too. */
+#define SWAP(name, value)                                                                   \
+	static void FN(name)(void *to, const void *from, const void *compare, size_t count) \
+	{                                                                                   \
+		const T *src = from, *cmp = compare;                                        \
+		T *dst = to;                                                                \
+                                                                                            \
+		for (size_t i = 0; i < count; i++)                                          \
+			dst[i] = (value);                                                   \
+	}
 
-static void FN(diff)(void *to, const void *from, size_t count)
-{
-	const T *src = from;
-	T *dst = to;
-
-	for (size_t i = 0; i < count; i++)
-		dst[i] = STORE(LOAD(dst[i]) - LOAD(src[i]));
-}
-
-static void FN(prod)(void *to, const void *from, size_t count)
-{
-	const T *src = from;
-	T *dst = to;
-
-	for (size_t i = 0; i < count; i++)
-		dst[i] = STORE(LOAD(dst[i]) * LOAD(src[i]));
-}
-
-static void FN(lor)(void *to, const void *from, size_t count)
-{
-	const T *src = from;
-	T *dst = to;
-
-	for (size_t i = 0; i < count; i++)
-		dst[i] = STORE(TRUTH(dst[i]) | TRUTH(src[i]));
-}
-
-static void FN(land)(void *to, const void *from, size_t count)
-{
-	const T *src = from;
-	T *dst = to;
-
-	for (size_t i = 0; i < count; i++)
-		dst[i] = STORE(TRUTH(dst[i]) & TRUTH(src[i]));
-}
-
-static void FN(lxor)(void *to, const void *from, size_t count)
-{
-	const T *src = from;
-	T *dst = to;
-
-	for (size_t i = 0; i < count; i++)
-		dst[i] = STORE(TRUTH(dst[i]) ^ TRUTH(src[i]));
-}
+REDUCE(sum, STORE(LOAD(dst[i]) + LOAD(src[i])))
+REDUCE(diff, STORE(LOAD(dst[i]) - LOAD(src[i])))
+REDUCE(prod, STORE(LOAD(dst[i]) * LOAD(src[i])))
+REDUCE(lor, STORE(TRUTH(dst[i]) | TRUTH(src[i])))
+REDUCE(land, STORE(TRUTH(dst[i]) & TRUTH(src[i])))
+REDUCE(lxor, STORE(TRUTH(dst[i]) ^ TRUTH(src[i])))
 
 static void FN(read)(void *to, const void *from, size_t count)
 {
@@ -89,116 +64,23 @@ static void FN(write)(void *to, const void *from, size_t count)
 	memmove(to, from, count * sizeof(T));
 }
 
-static void FN(cswap)(void *to, const void *from, const void *compare, size_t count)
-{
-	const T *src = from, *cmp = compare;
-	T *dst = to;
-
-	for (size_t i = 0; i < count; i++)
-		dst[i] = VALUE(cmp[i]) == VALUE(dst[i]) ? src[i] : dst[i];
-}
-
-static void FN(cswap_ne)(void *to, const void *from, const void *compare, size_t count)
-{
-	const T *src = from, *cmp = compare;
-	T *dst = to;
-
-	for (size_t i = 0; i < count; i++)
-		dst[i] = VALUE(cmp[i]) != VALUE(dst[i]) ? src[i] : dst[i];
-}
+SWAP(cswap, VALUE(cmp[i]) == VALUE(dst[i]) ? src[i] : dst[i])
+SWAP(cswap_ne, VALUE(cmp[i]) != VALUE(dst[i]) ? src[i] : dst[i])
 
 #if KIND != COMPLEX
-static void FN(min)(void *to, const void *from, size_t count)
-{
-	const T *src = from;
-	T *dst = to;
-
-	for (size_t i = 0; i < count; i++)
-		dst[i] = VALUE(src[i]) < VALUE(dst[i]) ? src[i] : dst[i];
-}
-
-static void FN(max)(void *to, const void *from, size_t count)
-{
-	const T *src = from;
-	T *dst = to;
-
-	for (size_t i = 0; i < count; i++)
-		dst[i] = VALUE(src[i]) > VALUE(dst[i]) ? src[i] : dst[i];
-}
-
-static void FN(cswap_le)(void *to, const void *from, const void *compare, size_t count)
-{
-	const T *src = from, *cmp = compare;
-	T *dst = to;
-
-	for (size_t i = 0; i < count; i++)
-		dst[i] = VALUE(cmp[i]) <= VALUE(dst[i]) ? src[i] : dst[i];
-}
-
-static void FN(cswap_lt)(void *to, const void *from, const void *compare, size_t count)
-{
-	const T *src = from, *cmp = compare;
-	T *dst = to;
-
-	for (size_t i = 0; i < count; i++)
-		dst[i] = VALUE(cmp[i]) < VALUE(dst[i]) ? src[i] : dst[i];
-}
-
-static void FN(cswap_ge)(void *to, const void *from, const void *compare, size_t count)
-{
-	const T *src = from, *cmp = compare;
-	T *dst = to;
-
-	for (size_t i = 0; i < count; i++)
-		dst[i] = VALUE(cmp[i]) >= VALUE(dst[i]) ? src[i] : dst[i];
-}
-
-static void FN(cswap_gt)(void *to, const void *from, const void *compare, size_t count)
-{
-	const T *src = from, *cmp = compare;
-	T *dst = to;
-
-	for (size_t i = 0; i < count; i++)
-		dst[i] = VALUE(cmp[i]) > VALUE(dst[i]) ? src[i] : dst[i];
-}
+REDUCE(min, VALUE(src[i]) < VALUE(dst[i]) ? src[i] : dst[i])
+REDUCE(max, VALUE(src[i]) > VALUE(dst[i]) ? src[i] : dst[i])
+SWAP(cswap_le, VALUE(cmp[i]) <= VALUE(dst[i]) ? src[i] : dst[i])
+SWAP(cswap_lt, VALUE(cmp[i]) < VALUE(dst[i]) ? src[i] : dst[i])
+SWAP(cswap_ge, VALUE(cmp[i]) >= VALUE(dst[i]) ? src[i] : dst[i])
+SWAP(cswap_gt, VALUE(cmp[i]) > VALUE(dst[i]) ? src[i] : dst[i])
 #endif
 
 #if KIND == INTEGER
-static void FN(bor)(void *to, const void *from, size_t count)
-{
-	const T *src = from;
-	T *dst = to;
-
-	for (size_t i = 0; i < count; i++)
-		dst[i] = (T)(dst[i] | src[i]);
-}
-
-static void FN(band)(void *to, const void *from, size_t count)
-{
-	const T *src = from;
-	T *dst = to;
-
-	for (size_t i = 0; i < count; i++)
-		dst[i] = (T)(dst[i] & src[i]);
-}
-
-static void FN(bxor)(void *to, const void *from, size_t count)
-{
-	const T *src = from;
-	T *dst = to;
-
-	for (size_t i = 0; i < count; i++)
-		dst[i] = (T)(dst[i] ^ src[i]);
-}
-
-static void FN(mswap)(void *to, const void *from, const void *compare, size_t count)
-{
-	const T *src = from, *cmp = compare;
-	T *dst = to;
-
-	for (size_t i = 0; i < count; i++)
-		dst[i] = (T)((src[i] & cmp[i]) | (dst[i] & ~cmp[i]));
-}
+REDUCE(bor, (T)(dst[i] | src[i]))
+REDUCE(band, (T)(dst[i] & src[i]))
+REDUCE(bxor, (T)(dst[i] ^ src[i]))
+SWAP(mswap, (T)((src[i] & cmp[i]) | (dst[i] & ~cmp[i])))
 #endif
 
 static ofi_reduce_fn *const FN(reduce)[FI_DIFF + 1] = {
@@ -227,6 +109,8 @@ static ofi_swap_fn *const FN(swap)[FI_MSWAP - FI_CSWAP + 1] = {
 #endif
 };
 
+#undef REDUCE
+#undef SWAP
 #undef LOAD
 #undef STORE
 #undef VALUE
