@@ -22,13 +22,6 @@
 
 #define QKEY_PRIVILEGED 0x80000000u
 
-static int dgram_failed(const char *call, const struct vrb_dgram *ep, int err)
-{
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint: %s on %s: %s%s\n", call,
-		ibv_get_device_name(ep->ep.domain->ctx->device), strerror(err), vrb_remedy(err));
-	return vrb_errno(err);
-}
-
 /*
  * The members of a multicast group share its Q_Key; otherwise only senders that know the endpoint's
  * name have the key.
@@ -40,7 +33,7 @@ static int set_qkey(struct vrb_dgram *ep)
 		return 0;
 	}
 	if (getrandom(&ep->qkey, sizeof(ep->qkey), 0) != sizeof(ep->qkey))
-		return dgram_failed("getrandom", ep, errno);
+		return vrb_failed(ep->ep.domain->ctx, errno, "fi_endpoint: getrandom");
 	ep->qkey &= ~QKEY_PRIVILEGED;
 	/* A name with the key 0 is not that of an endpoint. */
 	ep->qkey += !ep->qkey;
@@ -63,7 +56,7 @@ static int set_headers(struct vrb_dgram *ep)
 	ep->spill_mr =
 		ibv_reg_mr(ep->ep.domain->pd, ep->spill, ep->spill_len, IBV_ACCESS_LOCAL_WRITE);
 	if (!ep->spill_mr)
-		return dgram_failed("ibv_reg_mr", ep, errno);
+		return vrb_failed(ep->ep.domain->ctx, errno, "fi_endpoint: ibv_reg_mr");
 	ep->rx_sge[0] = (struct ibv_sge){ .length = VRB_GRH_SIZE, .lkey = ep->spill_mr->lkey };
 	return 0;
 }
@@ -308,7 +301,7 @@ static bool dgram_restart(struct vrb_dgram *ep)
 		flush_silent(ep);
 	if (vrb_wq_used(ep->ep.sq))
 		return false;
-	ret = vrb_qp_start_ud(ep, "posting to an endpoint after an error:");
+	ret = vrb_qp_start_ud(ep, "posting to an endpoint after an error");
 	if (ret) {
 		__atomic_store_n(&ep->ep.down_err, ret, __ATOMIC_RELAXED);
 		return false;

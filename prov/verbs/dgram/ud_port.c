@@ -26,13 +26,6 @@ struct wish {
 	uint16_t pkey;	   /* 0: any */
 };
 
-static int ud_port_failed(const char *call, const char *what, struct ibv_context *ctx, int err)
-{
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s: %s of %s: %s%s\n", call, what,
-		ibv_get_device_name(ctx->device), strerror(err), vrb_remedy(err));
-	return vrb_errno(err);
-}
-
 static int read_wish(const char *call, const struct fi_info *info, struct wish *wish)
 {
 	struct vrb_ud_name name;
@@ -98,7 +91,7 @@ static int find_pkey(const char *call, struct ibv_context *ctx, int len, uint16_
 	int err = vrb_pkey_choose(ctx, port->num, len, wanted, &pkey);
 
 	if (err)
-		return ud_port_failed(call, "ibv_query_pkey", ctx, err);
+		return vrb_failed(ctx, err, "%s: ibv_query_pkey", call);
 	if (!pkey.pkey)
 		return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_EADDRNOTAVAIL,
 				  "%s: port %u of %s is not in partition 0x%x\n", call, port->num,
@@ -144,7 +137,7 @@ static int find_port(const char *call, struct ibv_context *ctx, uint8_t ports,
 	for (num = 1; num <= ports; num++) {
 		err = use_port(ctx, table, (uint8_t)num, port, pkeys);
 		if (err)
-			return ud_port_failed(call, "ibv_query_port", ctx, err);
+			return vrb_failed(ctx, err, "%s: ibv_query_port", call);
 		if (port->num)
 			return 0;
 	}
@@ -183,15 +176,15 @@ int vrb_ud_port_find(const char *call, struct ibv_context *ctx, const struct fi_
 		return ret;
 	err = ibv_query_device(ctx, &attr);
 	if (err)
-		return ud_port_failed(call, "ibv_query_device", ctx, err);
+		return vrb_failed(ctx, err, "%s: ibv_query_device", call);
 	err = gid_slots(ctx, attr.phys_port_cnt, &slots);
 	if (err)
-		return ud_port_failed(call, "ibv_query_port", ctx, err);
+		return vrb_failed(ctx, err, "%s: ibv_query_port", call);
 	err = vrb_gid_table_read(ctx, slots, &table);
 	if (err)
-		return ud_port_failed(call, "ibv_query_gid_table", ctx, err);
+		return vrb_failed(ctx, err, "%s: ibv_query_gid_table", call);
 	err = narrow_gids(&table, &wish);
-	ret = err ? ud_port_failed(call, "getifaddrs", ctx, err)
+	ret = err ? vrb_failed(ctx, err, "%s: getifaddrs", call)
 		  : find_port(call, ctx, attr.phys_port_cnt, &table, port, &pkeys);
 	vrb_gid_table_free(&table);
 	return ret ? ret : find_pkey(call, ctx, pkeys, wish.pkey, port);

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 #include "prov/base/ops.h"
 #include "src/ds/patience.h"
 #include <rdma/fi_ext.h>
@@ -28,13 +27,6 @@
 #define SRX_CAPS                                                                    \
 	(FI_MSG | FI_RECV | FI_RMA | FI_ATOMIC | FI_REMOTE_READ | FI_REMOTE_WRITE | \
 	 FI_LOCAL_COMM | FI_REMOTE_COMM | FI_TRIGGER | FI_HMEM)
-
-static int srx_failed(const struct vrb_domain *domain, const char *call, int err)
-{
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s on %s: %s%s\n", call,
-		ibv_get_device_name(domain->ctx->device), strerror(err), vrb_remedy(err));
-	return vrb_errno(err);
-}
 
 static void srx_free(struct vrb_srx *srx)
 {
@@ -111,7 +103,7 @@ static int set_limit(struct vrb_srx *srx, size_t limit)
 			&vrb_prov, FI_LOG_EP_CTRL, -FI_ENOEQ,
 			"fi_setopt: there is no event queue for the event; bind one to the shared receive context or to its domain\n");
 	err = ibv_modify_srq(srx->srq->ibv, &attr, IBV_SRQ_LIMIT);
-	return err ? srx_failed(srx->domain, "fi_setopt: ibv_modify_srq", err) : 0;
+	return err ? vrb_failed(srx->domain->ctx, err, "fi_setopt: ibv_modify_srq") : 0;
 }
 
 static int get_limit(const struct vrb_srx *srx, size_t *limit)
@@ -120,7 +112,7 @@ static int get_limit(const struct vrb_srx *srx, size_t *limit)
 	int err = ibv_query_srq(srx->srq->ibv, &attr);
 
 	if (err)
-		return srx_failed(srx->domain, "fi_getopt: ibv_query_srq", err);
+		return vrb_failed(srx->domain->ctx, err, "fi_getopt: ibv_query_srq");
 	*limit = attr.srq_limit;
 	return 0;
 }
@@ -226,7 +218,7 @@ static int srx_create(struct vrb_srx *srx, const struct fi_rx_attr *attr)
 	if (!srx->srq)
 		return -FI_ENOMEM;
 	srx->srq->ibv = ibv_create_srq(domain->pd, &init);
-	return srx->srq->ibv ? 0 : srx_failed(domain, "fi_srx_context: ibv_create_srq", errno);
+	return srx->srq->ibv ? 0 : vrb_failed(domain->ctx, errno, "fi_srx_context: ibv_create_srq");
 }
 
 static void set_tables(struct vrb_srx *srx, void *context)

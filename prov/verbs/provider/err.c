@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -10,6 +11,8 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fabric.h>
 #include "err.h"
+#include "prov.h"
+#include "prov/base/refuse.h"
 
 #define FILES_AT_ONCE 4 /* files that one call of libibverbs or librdmacm may open */
 
@@ -141,6 +144,18 @@ const char *vrb_remedy(int err)
 	default:
 		return "";
 	}
+}
+
+int vrb_failed(const struct ibv_context *ctx, int err, const char *fmt, ...)
+{
+	char what[128];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(what, sizeof(what), fmt, args);
+	va_end(args);
+	return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, vrb_errno(err), "%s on %s: %s%s\n", what,
+			  ibv_get_device_name(ctx->device), strerror(err), vrb_remedy(err));
 }
 
 /* Returns the text of a CM reject reason, IBA volume 1, 12.6.7.2. */

@@ -29,6 +29,12 @@ static inline bool vrb_err_is_refused(int err)
 }
 /* Returns advice for a log line, "" if there is none. */
 const char *vrb_remedy(int err);
+/*
+ * Logs that a call has failed on a device: `fmt` names the call of the API and that of the library.
+ * Returns what vrb_errno(err) does.
+ */
+int vrb_failed(const struct ibv_context *ctx, int err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 /* Returns the text of prov_errno in an EQ error: an IB reject reason or an errno. */
 const char *vrb_eq_strerror(int prov_errno, const void *err_data, size_t len, char *buf,
 			    size_t buflen);

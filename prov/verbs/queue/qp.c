@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Queue pairs: creation, transition to RTS, flushing. */
 #include <errno.h>
-#include <string.h>
 #include <rdma/providers/fi_log.h>
 #include <rdma/rdma_cma.h>
 #include "cq.h"
@@ -14,13 +13,6 @@
 #include "qp.h"
 #include "qp_start.h"
 #include "prov/verbs/msg/srx.h"
-
-static int qp_failed(const struct vrb_ep *ep, const char *call, const char *what, int err)
-{
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s %s on %s: %s%s\n", call, what,
-		ibv_get_device_name(ep->domain->ctx->device), strerror(err), vrb_remedy(err));
-	return vrb_errno(err);
-}
 
 /*
  * Returns the lowest port that is up; the connection's own port is set when its address is
@@ -53,19 +45,19 @@ static int to_init(struct vrb_ep *ep)
 	ep->qp_port = attr.port_num;
 	err = ibv_modify_qp(ep->qp, &attr,
 			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-	return err ? qp_failed(ep, "fi_enable: ibv_modify_qp to", "INIT", err) : 0;
+	return err ? vrb_failed(ep->domain->ctx, err, "fi_enable: ibv_modify_qp to INIT") : 0;
 }
 
 int vrb_qp_start_ud(struct vrb_dgram *ep, const char *call)
 {
 	int err = vrb_qp_to_rts(&ep->port, ep->ep.qp, ep->qkey, false);
 
-	return err ? qp_failed(&ep->ep, call, "ibv_modify_qp", err) : 0;
+	return err ? vrb_failed(ep->ep.domain->ctx, err, "%s: ibv_modify_qp", call) : 0;
 }
 
 static int first_steps(struct vrb_ep *ep)
 {
-	return vrb_ep_is_dgram(ep) ? vrb_qp_start_ud(vrb_dgram_of(ep), "fi_enable:") : to_init(ep);
+	return vrb_ep_is_dgram(ep) ? vrb_qp_start_ud(vrb_dgram_of(ep), "fi_enable") : to_init(ep);
 }
 
 /* Returns true if a receive has a segment of the library for the GRH. */
@@ -95,7 +87,7 @@ struct ibv_qp *vrb_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
  */
 static int create_failed(struct vrb_ep *ep, const struct ibv_qp_cap *cap)
 {
-	int ret = qp_failed(ep, "fi_enable:", "ibv_create_qp", errno);
+	int ret = vrb_failed(ep->domain->ctx, errno, "fi_enable: ibv_create_qp");
 
 	return ofi_refuse(
 		&vrb_prov, FI_LOG_EP_CTRL, ret,
@@ -146,7 +138,7 @@ void vrb_qp_destroy(struct vrb_ep *ep)
 		return;
 	err = ibv_destroy_qp(ep->qp);
 	if (err)
-		qp_failed(ep, "fi_close:", "ibv_destroy_qp", err);
+		vrb_failed(ep->domain->ctx, err, "fi_close: ibv_destroy_qp");
 	ep->qp = NULL;
 }
 
@@ -178,7 +170,8 @@ void vrb_qp_settle(const struct vrb_domain *domain, const struct fi_info *info,
 static int init_failed(const struct vrb_ep *ep, const char *name, int err)
 {
 	if (err != EINVAL)
-		return qp_failed(ep, "connecting: rdma_init_qp_attr for", name, err);
+		return vrb_failed(ep->domain->ctx, err, "connecting: rdma_init_qp_attr for %s",
+				  name);
 	return ofi_decline(&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 			   "endpoint %p: the peer has given up its connection request\n",
 			   (const void *)ep);
@@ -201,7 +194,7 @@ static int qp_modify(struct vrb_ep *ep, struct rdma_cm_id *id, enum ibv_qp_state
 	if (mask & IBV_QP_DEST_QPN)
 		ep->peer_qp_num = attr.dest_qp_num;
 	err = ibv_modify_qp(ep->qp, &attr, mask);
-	return err ? qp_failed(ep, "connecting: ibv_modify_qp to", name, err) : 0;
+	return err ? vrb_failed(ep->domain->ctx, err, "connecting: ibv_modify_qp to %s", name) : 0;
 }
 
 int vrb_qp_connect(struct vrb_ep *ep, struct rdma_cm_id *id)
