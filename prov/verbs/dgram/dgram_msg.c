@@ -468,7 +468,6 @@ static ssize_t dgram_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint6
 {
 	struct vrb_dgram *ep = vrb_dgram(fid);
 	struct ibv_sge sge[VRB_IOV_MAX + 1];
-	uint64_t silent;
 	size_t len;
 	ssize_t ret;
 
@@ -476,17 +475,13 @@ static ssize_t dgram_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint6
 		return -FI_EINVAL;
 	if (ofi_unlikely(flags & ~OFI_RX_FLAGS))
 		return -FI_EBADFLAGS;
-	ret = vrb_sge_fill(sge + 1, msg->msg_iov, msg->desc, msg->iov_count,
-			   ep->ep.info->rx_attr->iov_limit, true, &len);
+	ret = vrb_sge_fill_recv(sge + 1, msg, ep->ep.info->rx_attr->iov_limit, &len);
 	if (ofi_unlikely(ret))
 		return ret;
-	if (ofi_unlikely(len > UINT32_MAX))
-		return -FI_EMSGSIZE;
 	if (ofi_unlikely(ep->prefix && (!len || sge[1].length < ep->prefix)))
 		return -FI_EINVAL;
-	silent = ep->ep.rx_selective && !(flags & FI_COMPLETION) ? VRB_SILENT : 0;
 	return post_recv(ep, sge, len ? msg->iov_count : 0, len ? msg->msg_iov->iov_base : NULL,
-			 len, msg->context, MSG_RECV | silent);
+			 len, msg->context, MSG_RECV | vrb_ep_rx_silent(&ep->ep, flags));
 }
 
 static ssize_t dgram_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,

@@ -19,21 +19,6 @@
 	(FI_INJECT | FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | \
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 
-/* The arguments common to all operations. */
-struct target {
-	uint64_t addr, key;
-	enum fi_datatype datatype;
-};
-
-OFI_INLINE ssize_t atomic_check(const struct target *to, bool known_op, size_t count)
-{
-	if (ofi_unlikely(!vrb_atomic_is_word(to->datatype) || !known_op))
-		return -FI_EOPNOTSUPP;
-	if (ofi_unlikely(count != 1 || to->addr % WORD))
-		return count > 1 ? -FI_EMSGSIZE : -FI_EINVAL;
-	return ofi_unlikely(to->key >> 32) ? -FI_EKEYREJECTED : 0;
-}
-
 static uint64_t atomic_load(const void *buf)
 {
 	uint64_t word;
@@ -42,8 +27,8 @@ static uint64_t atomic_load(const void *buf)
 	return word;
 }
 
-OFI_INLINE void fill_atomic(struct ibv_send_wr *wr, const struct target *to, uint64_t compare_add,
-			    uint64_t swap)
+OFI_INLINE void fill_atomic(struct ibv_send_wr *wr, const struct fi_rma_ioc *to,
+			    uint64_t compare_add, uint64_t swap)
 {
 	wr->wr.atomic.remote_addr = to->addr;
 	wr->wr.atomic.rkey = (uint32_t)to->key;
@@ -51,18 +36,18 @@ OFI_INLINE void fill_atomic(struct ibv_send_wr *wr, const struct target *to, uin
 	wr->wr.atomic.swap = swap;
 }
 
-OFI_INLINE void fill_rdma(struct ibv_send_wr *wr, const struct target *to)
+OFI_INLINE void fill_rdma(struct ibv_send_wr *wr, const struct fi_rma_ioc *to)
 {
 	wr->wr.rdma.remote_addr = to->addr;
 	wr->wr.rdma.rkey = (uint32_t)to->key;
 }
 
-OFI_INLINE ssize_t do_write(struct vrb_ep *ep, const void *buf, size_t count, void *desc,
-			    const struct target *to, enum fi_op op, void *context,
-			    const struct vrb_tx_mode *mode, bool more)
+OFI_INLINE ssize_t do_write(struct vrb_ep *ep, const void *buf, void *desc,
+			    const struct fi_rma_ioc *to, enum fi_datatype datatype, enum fi_op op,
+			    void *context, const struct vrb_tx_mode *mode, bool more)
 {
 	struct ibv_send_wr *wr;
-	ssize_t ret = atomic_check(to, vrb_atomic_write_op(op), count);
+	ssize_t ret = vrb_atomic_check(FI_OP_ATOMIC, datatype, op, to);
 
 	if (ofi_unlikely(ret))
 		return ret;
@@ -85,12 +70,12 @@ OFI_INLINE ssize_t do_write(struct vrb_ep *ep, const void *buf, size_t count, vo
 			   ep->lock_posts);
 }
 
-OFI_INLINE ssize_t do_fetch(struct vrb_ep *ep, const void *buf, size_t count, void *result,
-			    void *result_desc, const struct target *to, enum fi_op op,
+OFI_INLINE ssize_t do_fetch(struct vrb_ep *ep, const void *buf, void *result, void *result_desc,
+			    const struct fi_rma_ioc *to, enum fi_datatype datatype, enum fi_op op,
 			    void *context, const struct vrb_tx_mode *mode, bool more)
 {
 	struct ibv_send_wr *wr;
-	ssize_t ret = atomic_check(to, vrb_atomic_fetch_op(op), count);
+	ssize_t ret = vrb_atomic_check(FI_OP_FETCH_ATOMIC, datatype, op, to);
 
 	if (ofi_unlikely(ret))
 		return ret;
@@ -110,13 +95,13 @@ OFI_INLINE ssize_t do_fetch(struct vrb_ep *ep, const void *buf, size_t count, vo
 			   ep->lock_posts);
 }
 
-OFI_INLINE ssize_t do_compare(struct vrb_ep *ep, const void *buf, size_t count, const void *compare,
-			      void *result, void *result_desc, const struct target *to,
-			      enum fi_op op, void *context, const struct vrb_tx_mode *mode,
-			      bool more)
+OFI_INLINE ssize_t do_compare(struct vrb_ep *ep, const void *buf, const void *compare, void *result,
+			      void *result_desc, const struct fi_rma_ioc *to,
+			      enum fi_datatype datatype, enum fi_op op, void *context,
+			      const struct vrb_tx_mode *mode, bool more)
 {
 	struct ibv_send_wr *wr;
-	ssize_t ret = atomic_check(to, vrb_atomic_compare_op(op), count);
+	ssize_t ret = vrb_atomic_check(FI_OP_COMPARE_ATOMIC, datatype, op, to);
 
 	if (ofi_unlikely(ret))
 		return ret;
@@ -140,23 +125,23 @@ static ssize_t atomic_write(struct fid_ep *fid, const void *buf, size_t count, v
 			    fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype datatype,
 			    enum fi_op op, void *context)
 {
-	struct target to = { addr, key, datatype };
+	const struct fi_rma_ioc to = { addr, count, key };
 	struct vrb_tx_mode mode = default_mode(vrb_ep(fid));
 
 	(void)dest;
-	return do_write(vrb_ep(fid), buf, count, desc, &to, op, context, &mode, false);
+	return do_write(vrb_ep(fid), buf, desc, &to, datatype, op, context, &mode, false);
 }
 
 static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count, fi_addr_t dest,
 			     uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op)
 {
-	struct target to = { addr, key, datatype };
+	const struct fi_rma_ioc to = { addr, count, key };
 	struct vrb_tx_mode mode = { .silent = VRB_SILENT };
 
 	(void)dest;
 	if (ofi_unlikely(vrb_ep(fid)->inject_size < WORD))
 		return -FI_EMSGSIZE;
-	return do_write(vrb_ep(fid), buf, count, NULL, &to, op, NULL, &mode, false);
+	return do_write(vrb_ep(fid), buf, NULL, &to, datatype, op, NULL, &mode, false);
 }
 
 /* Slow path: all other operations, argument errors, and contention. */
@@ -165,12 +150,12 @@ static OFI_OUTLINE ssize_t atomic_fetch_any(struct fid_ep *fid, const void *buf,
 					    fi_addr_t dest, uint64_t addr, uint64_t key,
 					    enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	struct target to = { addr, key, datatype };
+	const struct fi_rma_ioc to = { addr, count, key };
 	struct vrb_tx_mode mode = default_mode(vrb_ep(fid));
 
 	(void)desc;
 	(void)dest;
-	return do_fetch(vrb_ep(fid), buf, count, result, result_desc, &to, op, context, &mode,
+	return do_fetch(vrb_ep(fid), buf, result, result_desc, &to, datatype, op, context, &mode,
 			false);
 }
 
@@ -183,12 +168,13 @@ OFI_INLINE ssize_t atomic_fetch_on(struct fid_ep *fid, const void *buf, size_t c
 				   uint64_t key, enum fi_datatype datatype, enum fi_op op,
 				   void *context, bool lock)
 {
-	struct target to = { addr, key, datatype };
+	const struct fi_rma_ioc to = { addr, 1, key };
 	struct vrb_ep *ep = vrb_ep(fid);
 	struct vrb_wq *sq = ep->sq;
 	struct ibv_send_wr *wr;
 
-	if (ofi_unlikely(op != FI_SUM || !buf || !result || atomic_check(&to, true, count)))
+	if (ofi_unlikely(op != FI_SUM || !buf || !result || count != 1 ||
+			 vrb_atomic_check(FI_OP_FETCH_ATOMIC, datatype, op, &to)))
 		return atomic_fetch_any(fid, buf, count, desc, result, result_desc, dest, addr, key,
 					datatype, op, context);
 	if (lock && ofi_unlikely(!ofi_trylock(&sq->lock)))
@@ -224,22 +210,21 @@ static ssize_t atomic_compare(struct fid_ep *fid, const void *buf, size_t count,
 			      void *result_desc, fi_addr_t dest, uint64_t addr, uint64_t key,
 			      enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	struct target to = { addr, key, datatype };
+	const struct fi_rma_ioc to = { addr, count, key };
 	struct vrb_tx_mode mode = default_mode(vrb_ep(fid));
 
 	(void)desc;
 	(void)compare_desc;
 	(void)dest;
-	return do_compare(vrb_ep(fid), buf, count, compare, result, result_desc, &to, op, context,
-			  &mode, false);
+	return do_compare(vrb_ep(fid), buf, compare, result, result_desc, &to, datatype, op,
+			  context, &mode, false);
 }
 
 static ssize_t msg_prepare(struct vrb_ep *ep, const struct fi_msg_atomic *msg, uint64_t flags,
-			   struct target *to, struct vrb_tx_mode *mode)
+			   struct vrb_tx_mode *mode)
 {
 	if (!msg || msg->rma_iov_count != 1 || !msg->rma_iov)
 		return -FI_EINVAL;
-	*to = (struct target){ msg->rma_iov[0].addr, msg->rma_iov[0].key, msg->datatype };
 	return vrb_tx_mode(ep, flags, ATOMIC_FLAGS, WORD, mode);
 }
 
@@ -247,17 +232,15 @@ static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *m
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 	struct vrb_tx_mode mode;
-	struct target to;
-	ssize_t ret = msg_prepare(ep, msg, flags, &to, &mode);
+	ssize_t ret = msg_prepare(ep, msg, flags, &mode);
 
 	if (ret == -FI_EBADFLAGS)
 		return vrb_trigger_atomic(ep, FI_OP_ATOMIC,
 					  &(struct ofi_atomic_args){ .msg = *msg }, flags);
 	if (ret)
 		return ret;
-	return do_write(ep, vrb_ioc_addr(msg->msg_iov, msg->iov_count), msg->rma_iov[0].count,
-			vrb_first_desc(msg->desc), &to, msg->op, msg->context, &mode,
-			flags & FI_MORE);
+	return do_write(ep, vrb_ioc_addr(msg->msg_iov, msg->iov_count), vrb_first_desc(msg->desc),
+			msg->rma_iov, msg->datatype, msg->op, msg->context, &mode, flags & FI_MORE);
 }
 
 static ssize_t atomic_fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
@@ -266,8 +249,7 @@ static ssize_t atomic_fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *m
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 	struct vrb_tx_mode mode;
-	struct target to;
-	ssize_t ret = msg_prepare(ep, msg, flags, &to, &mode);
+	ssize_t ret = msg_prepare(ep, msg, flags, &mode);
 
 	if (ret == -FI_EBADFLAGS)
 		return vrb_trigger_atomic(ep, FI_OP_FETCH_ATOMIC,
@@ -278,9 +260,9 @@ static ssize_t atomic_fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *m
 					  flags);
 	if (ret)
 		return ret;
-	return do_fetch(ep, vrb_ioc_addr(msg->msg_iov, msg->iov_count), msg->rma_iov[0].count,
-			vrb_ioc_addr(resultv, result_count), vrb_first_desc(result_desc), &to,
-			msg->op, msg->context, &mode, flags & FI_MORE);
+	return do_fetch(ep, vrb_ioc_addr(msg->msg_iov, msg->iov_count),
+			vrb_ioc_addr(resultv, result_count), vrb_first_desc(result_desc),
+			msg->rma_iov, msg->datatype, msg->op, msg->context, &mode, flags & FI_MORE);
 }
 
 static ssize_t atomic_comparemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
@@ -290,8 +272,7 @@ static ssize_t atomic_comparemsg(struct fid_ep *fid, const struct fi_msg_atomic 
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 	struct vrb_tx_mode mode;
-	struct target to;
-	ssize_t ret = msg_prepare(ep, msg, flags, &to, &mode);
+	ssize_t ret = msg_prepare(ep, msg, flags, &mode);
 
 	if (ret == -FI_EBADFLAGS)
 		return vrb_trigger_atomic(ep, FI_OP_COMPARE_ATOMIC,
@@ -305,46 +286,49 @@ static ssize_t atomic_comparemsg(struct fid_ep *fid, const struct fi_msg_atomic 
 					  flags);
 	if (ret)
 		return ret;
-	return do_compare(ep, vrb_ioc_addr(msg->msg_iov, msg->iov_count), msg->rma_iov[0].count,
+	return do_compare(ep, vrb_ioc_addr(msg->msg_iov, msg->iov_count),
 			  vrb_ioc_addr(comparev, compare_count),
-			  vrb_ioc_addr(resultv, result_count), vrb_first_desc(result_desc), &to,
-			  msg->op, msg->context, &mode, flags & FI_MORE);
+			  vrb_ioc_addr(resultv, result_count), vrb_first_desc(result_desc),
+			  msg->rma_iov, msg->datatype, msg->op, msg->context, &mode,
+			  flags & FI_MORE);
 }
 
-static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
-			     size_t count, fi_addr_t dest, uint64_t addr, uint64_t key,
-			     enum fi_datatype datatype, enum fi_op op, void *context)
+ssize_t vrb_atomic_writev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
+			  fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype datatype,
+			  enum fi_op op, void *context)
 {
-	return atomic_write(fid, vrb_ioc_addr(iov, count), vrb_ioc_count(iov, count),
-			    vrb_first_desc(desc), dest, addr, key, datatype, op, context);
+	return ep->atomic->write(ep, vrb_ioc_addr(iov, count), vrb_ioc_count(iov, count),
+				 vrb_first_desc(desc), dest, addr, key, datatype, op, context);
 }
 
-static ssize_t atomic_fetchv(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
-			     size_t count, struct fi_ioc *resultv, void **result_desc,
-			     size_t result_count, fi_addr_t dest, uint64_t addr, uint64_t key,
-			     enum fi_datatype datatype, enum fi_op op, void *context)
+ssize_t vrb_atomic_fetchv(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
+			  struct fi_ioc *resultv, void **result_desc, size_t result_count,
+			  fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype datatype,
+			  enum fi_op op, void *context)
 {
-	return atomic_fetch_any(fid, vrb_ioc_addr(iov, count), vrb_ioc_count(resultv, result_count),
-				vrb_first_desc(desc), vrb_ioc_addr(resultv, result_count),
-				vrb_first_desc(result_desc), dest, addr, key, datatype, op,
-				context);
+	return ep->atomic->readwrite(
+		ep, vrb_ioc_addr(iov, count), vrb_ioc_count(resultv, result_count),
+		vrb_first_desc(desc), vrb_ioc_addr(resultv, result_count),
+		vrb_first_desc(result_desc), dest, addr, key, datatype, op, context);
 }
 
-static ssize_t atomic_comparev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
-			       size_t count, const struct fi_ioc *comparev, void **compare_desc,
-			       size_t compare_count, struct fi_ioc *resultv, void **result_desc,
-			       size_t result_count, fi_addr_t dest, uint64_t addr, uint64_t key,
-			       enum fi_datatype datatype, enum fi_op op, void *context)
+ssize_t vrb_atomic_comparev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
+			    const struct fi_ioc *comparev, void **compare_desc,
+			    size_t compare_count, struct fi_ioc *resultv, void **result_desc,
+			    size_t result_count, fi_addr_t dest, uint64_t addr, uint64_t key,
+			    enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	return atomic_compare(fid, vrb_ioc_addr(iov, count), vrb_ioc_count(iov, count),
-			      vrb_first_desc(desc), vrb_ioc_addr(comparev, compare_count),
-			      vrb_first_desc(compare_desc), vrb_ioc_addr(resultv, result_count),
-			      vrb_first_desc(result_desc), dest, addr, key, datatype, op, context);
+	return ep->atomic->compwrite(
+		ep, vrb_ioc_addr(iov, count), vrb_ioc_count(iov, count), vrb_first_desc(desc),
+		vrb_ioc_addr(comparev, compare_count), vrb_first_desc(compare_desc),
+		vrb_ioc_addr(resultv, result_count), vrb_first_desc(result_desc), dest, addr, key,
+		datatype, op, context);
 }
 
-static int atomic_valid(bool known, enum fi_datatype datatype, size_t *count)
+static int atomic_valid(enum fi_op_type type, enum fi_datatype datatype, enum fi_op op,
+			size_t *count)
 {
-	if (!known || !vrb_atomic_is_word(datatype))
+	if (!vrb_atomic_known(type, datatype, op))
 		return -FI_EOPNOTSUPP;
 	if (count)
 		*count = 1;
@@ -355,32 +339,32 @@ int vrb_atomic_write_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi
 			   size_t *count)
 {
 	(void)ep;
-	return atomic_valid(vrb_atomic_write_op(op), datatype, count);
+	return atomic_valid(FI_OP_ATOMIC, datatype, op, count);
 }
 
 int vrb_atomic_fetch_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
 			   size_t *count)
 {
 	(void)ep;
-	return atomic_valid(vrb_atomic_fetch_op(op), datatype, count);
+	return atomic_valid(FI_OP_FETCH_ATOMIC, datatype, op, count);
 }
 
 int vrb_atomic_compare_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
 			     size_t *count)
 {
 	(void)ep;
-	return atomic_valid(vrb_atomic_compare_op(op), datatype, count);
+	return atomic_valid(FI_OP_COMPARE_ATOMIC, datatype, op, count);
 }
 
-#define ATOMICS(fetch_)                                                                      \
-	{                                                                                    \
-		.size = OFI_ATOMIC_DEFAULTS, .write = atomic_write, .writev = atomic_writev, \
-		.writemsg = atomic_writemsg, .inject = atomic_inject, .readwrite = (fetch_), \
-		.readwritev = atomic_fetchv, .readwritemsg = atomic_fetchmsg,                \
-		.compwrite = atomic_compare, .compwritev = atomic_comparev,                  \
-		.compwritemsg = atomic_comparemsg, .writevalid = vrb_atomic_write_valid,     \
-		.readwritevalid = vrb_atomic_fetch_valid,                                    \
-		.compwritevalid = vrb_atomic_compare_valid,                                  \
+#define ATOMICS(fetch_)                                                                          \
+	{                                                                                        \
+		.size = OFI_ATOMIC_DEFAULTS, .write = atomic_write, .writev = vrb_atomic_writev, \
+		.writemsg = atomic_writemsg, .inject = atomic_inject, .readwrite = (fetch_),     \
+		.readwritev = vrb_atomic_fetchv, .readwritemsg = atomic_fetchmsg,                \
+		.compwrite = atomic_compare, .compwritev = vrb_atomic_comparev,                  \
+		.compwritemsg = atomic_comparemsg, .writevalid = vrb_atomic_write_valid,         \
+		.readwritevalid = vrb_atomic_fetch_valid,                                        \
+		.compwritevalid = vrb_atomic_compare_valid,                                      \
 	}
 
 const struct fi_ops_atomic vrb_atomic_ops = ATOMICS(atomic_fetch);
@@ -398,7 +382,7 @@ int vrb_query_atomic(struct fid_domain *fid, enum fi_datatype datatype, enum fi_
 		     struct fi_atomic_attr *attr, uint64_t flags)
 {
 	struct vrb_domain *domain = vrb_domain(fid);
-	bool known;
+	enum fi_op_type type = FI_OP_ATOMIC;
 
 	if (!attr)
 		return ofi_refuse_null(&vrb_prov, FI_LOG_DOMAIN, "fi_query_atomic", "attr");
@@ -410,10 +394,11 @@ int vrb_query_atomic(struct fid_domain *fid, enum fi_datatype datatype, enum fi_
 		return ofi_refuse(
 			&vrb_prov, FI_LOG_DOMAIN, -FI_EINVAL,
 			"fi_query_atomic: FI_FETCH_ATOMIC or FI_COMPARE_ATOMIC, not both\n");
-	known = flags & FI_FETCH_ATOMIC	    ? vrb_atomic_fetch_op(op)
-		: flags & FI_COMPARE_ATOMIC ? vrb_atomic_compare_op(op)
-					    : vrb_atomic_write_op(op);
-	if (!known || !vrb_atomic_is_word(datatype))
+	if (flags & FI_FETCH_ATOMIC)
+		type = FI_OP_FETCH_ATOMIC;
+	else if (flags & FI_COMPARE_ATOMIC)
+		type = FI_OP_COMPARE_ATOMIC;
+	if (!vrb_atomic_known(type, datatype, op))
 		return atomic_decline(datatype, op);
 	attr->count = 1;
 	attr->size = VRB_ATOMIC_SIZE;

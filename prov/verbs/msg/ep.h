@@ -89,6 +89,12 @@ static inline uint64_t vrb_ep_tx_silent(const struct vrb_ep *ep)
 	return silent;
 }
 
+/* Returns VRB_SILENT if a receive with the flags gets no CQ entry, else 0. */
+static inline uint64_t vrb_ep_rx_silent(const struct vrb_ep *ep, uint64_t flags)
+{
+	return ep->rx_selective && !(flags & FI_COMPLETION) ? VRB_SILENT : 0;
+}
+
 /* Returns the endpoint of an alias. All calls except posting operate on it. */
 static inline struct vrb_ep *vrb_ep_self(struct fid *fid)
 {

@@ -34,12 +34,12 @@ static uint64_t rx_op_flags(const struct vrb_ep *ep)
 void vrb_ep_set_modes(struct vrb_ep *ep)
 {
 	bool tx_silent = ep->tx_selective && !(ep->tx_op_flags & FI_COMPLETION);
-	bool rx_silent = ep->rx_selective && !(ep->rx_op_flags & FI_COMPLETION);
+	uint64_t rx_silent = vrb_ep_rx_silent(ep, ep->rx_op_flags);
 
 	ep->tx_op_flags &= tx_op_flags(ep);
 	ep->rx_op_flags &= rx_op_flags(ep);
 	ep->tx_silent = tx_silent ? VRB_SILENT : 0;
-	ep->rx_flags = FI_MSG | FI_RECV | (rx_silent ? VRB_SILENT : 0);
+	ep->rx_flags = FI_MSG | FI_RECV | rx_silent;
 	ep->tx_wr_flags = (tx_silent ? 0 : IBV_SEND_SIGNALED) | vrb_fence_flag(ep, ep->tx_op_flags);
 	ep->send_max = ep->tx_op_flags & FI_INJECT ? ep->inject_size : ep->max_msg_size;
 	if (vrb_ep_is_dgram(ep))

@@ -226,23 +226,3 @@ ssize_t vrb_hmem_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint
 		return vrb_rma_ops.writemsg(fid, msg, flags);
 	return hmem_write(fid, msg, flags, 0);
 }
-
-ssize_t vrb_hmem_writev(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
-			fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
-{
-	struct fi_rma_iov remote = { .addr = addr, .key = key };
-	const struct fi_msg_rma msg = {
-		.msg_iov = iov,
-		.desc = desc,
-		.iov_count = count,
-		.rma_iov = &remote,
-		.rma_iov_count = 1,
-		.context = context,
-	};
-	size_t i;
-
-	(void)dest;
-	for (i = 0; iov && i < count; i++)
-		remote.len += iov[i].iov_len;
-	return vrb_hmem_writemsg(ep, &msg, vrb_ep(ep)->tx_op_flags);
-}

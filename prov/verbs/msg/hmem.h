@@ -36,8 +36,6 @@ ssize_t vrb_hmem_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint
 			    fi_addr_t dest);
 ssize_t vrb_hmem_write(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest,
 		       uint64_t addr, uint64_t key, void *context);
-ssize_t vrb_hmem_writev(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
-			fi_addr_t dest, uint64_t addr, uint64_t key, void *context);
 ssize_t vrb_hmem_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags);
 ssize_t vrb_hmem_writedata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 			   uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key,

@@ -71,14 +71,6 @@ static ssize_t hmem_inject(struct fid_ep *ep, const void *buf, size_t count, fi_
 		   : vrb_atomic_ops.inject(ep, operand.at, count, dest, addr, key, datatype, op);
 }
 
-static ssize_t hmem_writev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
-			   fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype datatype,
-			   enum fi_op op, void *context)
-{
-	return hmem_write(ep, vrb_ioc_addr(iov, count), vrb_ioc_count(iov, count),
-			  vrb_first_desc(desc), dest, addr, key, datatype, op, context);
-}
-
 static ssize_t hmem_fetch(struct fid_ep *ep, const void *buf, size_t count, void *desc,
 			  void *result, void *result_desc, fi_addr_t dest, uint64_t addr,
 			  uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
@@ -89,16 +81,6 @@ static ssize_t hmem_fetch(struct fid_ep *ep, const void *buf, size_t count, void
 	return ret ? ret
 		   : vrb_atomic_ops.readwrite(ep, operand.at, count, desc, result, result_desc,
 					      dest, addr, key, datatype, op, context);
-}
-
-static ssize_t hmem_fetchv(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
-			   struct fi_ioc *resultv, void **result_desc, size_t result_count,
-			   fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype datatype,
-			   enum fi_op op, void *context)
-{
-	return hmem_fetch(ep, vrb_ioc_addr(iov, count), vrb_ioc_count(resultv, result_count),
-			  vrb_first_desc(desc), vrb_ioc_addr(resultv, result_count),
-			  vrb_first_desc(result_desc), dest, addr, key, datatype, op, context);
 }
 
 static ssize_t hmem_compare(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -115,18 +97,6 @@ static ssize_t hmem_compare(struct fid_ep *ep, const void *buf, size_t count, vo
 		   : vrb_atomic_ops.compwrite(ep, operand.at, count, desc, other.at, compare_desc,
 					      result, result_desc, dest, addr, key, datatype, op,
 					      context);
-}
-
-static ssize_t hmem_comparev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
-			     const struct fi_ioc *comparev, void **compare_desc,
-			     size_t compare_count, struct fi_ioc *resultv, void **result_desc,
-			     size_t result_count, fi_addr_t dest, uint64_t addr, uint64_t key,
-			     enum fi_datatype datatype, enum fi_op op, void *context)
-{
-	return hmem_compare(ep, vrb_ioc_addr(iov, count), vrb_ioc_count(iov, count),
-			    vrb_first_desc(desc), vrb_ioc_addr(comparev, compare_count),
-			    vrb_first_desc(compare_desc), vrb_ioc_addr(resultv, result_count),
-			    vrb_first_desc(result_desc), dest, addr, key, datatype, op, context);
 }
 
 /*
@@ -193,14 +163,14 @@ static ssize_t hmem_comparemsg(struct fid_ep *ep, const struct fi_msg_atomic *ms
 const struct fi_ops_atomic vrb_atomic_hmem_ops = {
 	.size = OFI_ATOMIC_DEFAULTS,
 	.write = hmem_write,
-	.writev = hmem_writev,
+	.writev = vrb_atomic_writev,
 	.writemsg = hmem_writemsg,
 	.inject = hmem_inject,
 	.readwrite = hmem_fetch,
-	.readwritev = hmem_fetchv,
+	.readwritev = vrb_atomic_fetchv,
 	.readwritemsg = hmem_fetchmsg,
 	.compwrite = hmem_compare,
-	.compwritev = hmem_comparev,
+	.compwritev = vrb_atomic_comparev,
 	.compwritemsg = hmem_comparemsg,
 	.writevalid = vrb_atomic_write_valid,
 	.readwritevalid = vrb_atomic_fetch_valid,

@@ -344,7 +344,6 @@ static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 	struct vrb_ep *ep = vrb_ep(fid);
 	struct ibv_sge sge[VRB_IOV_MAX];
 	struct ibv_recv_wr wr = { .sg_list = sge };
-	uint64_t silent;
 	size_t len;
 	ssize_t ret;
 
@@ -352,17 +351,13 @@ static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 		return -FI_EINVAL;
 	if (ofi_unlikely(flags & ~OFI_RX_FLAGS))
 		return vrb_trigger_msg(ep, FI_OP_RECV, msg, flags);
-	ret = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count,
-			   ep->info->rx_attr->iov_limit, true, &len);
+	ret = vrb_sge_fill_recv(sge, msg, ep->info->rx_attr->iov_limit, &len);
 	if (ofi_unlikely(ret))
 		return ret;
-	if (ofi_unlikely(len > UINT32_MAX))
-		return -FI_EMSGSIZE;
-	silent = ep->rx_selective && !(flags & FI_COMPLETION) ? VRB_SILENT : 0;
 	wr.num_sge = len ? (int)msg->iov_count : 0;
 	vrb_wq_enter(ep->rq, ep->lock_posts);
-	return vrb_rq_post(ep->rq, &wr, msg->context, FI_MSG | FI_RECV | silent, len,
-			   ep->lock_posts);
+	return vrb_rq_post(ep->rq, &wr, msg->context,
+			   FI_MSG | FI_RECV | vrb_ep_rx_silent(ep, flags), len, ep->lock_posts);
 }
 
 static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,

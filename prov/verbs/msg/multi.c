@@ -88,8 +88,8 @@ static ssize_t multi_recv_post(struct vrb_ep *ep, const struct fi_msg *msg, uint
 ssize_t vrb_multi_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
+	uint64_t silent = vrb_ep_rx_silent(ep, flags);
 	const struct iovec *iov;
-	uint64_t silent;
 
 	if (!(flags & FI_MULTI_RECV))
 		return vrb_msg_ops.recvmsg(fid, msg, flags);
@@ -103,7 +103,6 @@ ssize_t vrb_multi_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t
 		return -FI_EINVAL;
 	if (iov->iov_len > UINT32_MAX)
 		return -FI_EMSGSIZE;
-	silent = ep->rx_selective && !(flags & FI_COMPLETION) ? VRB_SILENT : 0;
 	vrb_wq_enter(ep->rq, ep->lock_posts);
 	return vrb_wq_leave(ep->rq, ep->lock_posts,
 			    multi_recv_post(ep, msg, FI_MSG | FI_RECV | VRB_MULTI | silent));

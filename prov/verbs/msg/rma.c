@@ -327,6 +327,7 @@ static size_t iov_len(const struct iovec *iov, size_t count, size_t limit)
 	return len;
 }
 
+/* Writes go through the endpoint's table, because those with FI_HMEM are different. */
 static ssize_t post_iov(struct vrb_ep *ep, const struct iovec *iov, void **desc, size_t count,
 			uint64_t addr, uint64_t key, void *context, bool read)
 {
@@ -340,7 +341,9 @@ static ssize_t post_iov(struct vrb_ep *ep, const struct iovec *iov, void **desc,
 		.context = context,
 	};
 
-	return rmamsg_any(ep, &msg, ep->tx_op_flags & (read ? ~FI_INJECT : ~0ULL), read);
+	if (read)
+		return rmamsg_any(ep, &msg, ep->tx_op_flags & ~FI_INJECT, true);
+	return ep->fid.rma->writemsg(&ep->fid, &msg, ep->tx_op_flags);
 }
 
 static ssize_t rma_writev(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
@@ -375,7 +378,7 @@ const struct fi_ops_rma vrb_rma_hmem_ops = {
 	.readv = rma_readv,
 	.readmsg = rma_readmsg,
 	.write = vrb_hmem_write,
-	.writev = vrb_hmem_writev,
+	.writev = rma_writev,
 	.writemsg = vrb_hmem_writemsg,
 	.inject = vrb_hmem_inject_write,
 	.writedata = vrb_hmem_writedata,

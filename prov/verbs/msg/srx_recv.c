@@ -69,12 +69,9 @@ static ssize_t srx_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 		return -FI_EINVAL;
 	if (ofi_unlikely(flags & ~OFI_RX_FLAGS))
 		return -FI_EBADFLAGS;
-	ret = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count, srx->iov_limit, true,
-			   &len);
+	ret = vrb_sge_fill_recv(sge, msg, srx->iov_limit, &len);
 	if (ofi_unlikely(ret))
 		return ret;
-	if (ofi_unlikely(len > UINT32_MAX))
-		return -FI_EMSGSIZE;
 	wr.num_sge = len ? (int)msg->iov_count : 0;
 	vrb_wq_enter(&srx->srq->wq, srx->domain->lock_posts);
 	return srq_post(srx->srq, &wr, msg->context, len, srx->domain->lock_posts);

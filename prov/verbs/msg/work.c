@@ -99,18 +99,12 @@ static ssize_t build_send(const struct vrb_ep *ep, const struct ofi_call *call, 
 
 static ssize_t build_recv(const struct vrb_ep *ep, const struct ofi_call *call, struct request *req)
 {
-	const struct fi_msg_tagged *msg = &call->msg;
-	bool silent = ep->rx_selective && !(call->flags & FI_COMPLETION);
-	ssize_t ret = vrb_sge_fill(req->sge, msg->msg_iov, msg->desc, msg->iov_count,
-				   ep->info->rx_attr->iov_limit, true, &req->len);
+	struct fi_msg msg = fi_msg_of(&call->msg);
+	ssize_t ret = vrb_sge_fill_recv(req->sge, &msg, ep->info->rx_attr->iov_limit, &req->len);
 
-	req->wr.num_sge = req->len ? (int)msg->iov_count : 0;
-	req->flags = FI_MSG | FI_RECV | (silent ? VRB_SILENT : 0);
-	if (ret)
-		return ret;
-	if (call->flags & ~OFI_RX_FLAGS)
-		return -FI_EBADFLAGS;
-	return req->len > UINT32_MAX ? -FI_EMSGSIZE : 0;
+	req->wr.num_sge = req->len ? (int)msg.iov_count : 0;
+	req->flags = FI_MSG | FI_RECV | vrb_ep_rx_silent(ep, call->flags);
+	return !ret && call->flags & ~OFI_RX_FLAGS ? -FI_EBADFLAGS : ret;
 }
 
 static ssize_t build_rma(const struct vrb_ep *ep, const struct ofi_call *call, struct request *req)
@@ -128,30 +122,16 @@ static ssize_t build_rma(const struct vrb_ep *ep, const struct ofi_call *call, s
 	return 0;
 }
 
-static bool is_known(const struct ofi_call *call)
-{
-	enum fi_op op = call->atomic.msg.op;
-
-	if (!vrb_atomic_is_word(call->atomic.msg.datatype))
-		return false;
-	if (call->type == FI_OP_ATOMIC)
-		return vrb_atomic_write_op(op);
-	return call->type == FI_OP_FETCH_ATOMIC ? vrb_atomic_fetch_op(op)
-						: vrb_atomic_compare_op(op);
-}
-
 static ssize_t check_atomic(const struct ofi_call *call, const struct operands *operands)
 {
 	const struct fi_msg_atomic *msg = &call->atomic.msg;
+	ssize_t ret;
 
 	if (msg->rma_iov_count != 1)
 		return -FI_EINVAL;
-	if (!is_known(call))
-		return -FI_EOPNOTSUPP;
-	if (msg->rma_iov->count != 1 || msg->rma_iov->addr % VRB_ATOMIC_SIZE)
-		return msg->rma_iov->count > 1 ? -FI_EMSGSIZE : -FI_EINVAL;
-	if (msg->rma_iov->key >> 32)
-		return -FI_EKEYREJECTED;
+	ret = vrb_atomic_check(call->type, msg->datatype, msg->op, msg->rma_iov);
+	if (ret)
+		return ret;
 	if (!operands->buf && msg->op != FI_ATOMIC_READ)
 		return -FI_EINVAL;
 	if (call->type != FI_OP_ATOMIC && !operands->result)

@@ -152,6 +152,15 @@ static inline ssize_t vrb_sge_fill(struct ibv_sge *sge, const struct iovec *iov,
 	return 0;
 }
 
+/* Does the same for a receive. Returns -FI_EMSGSIZE from 4 GiB on, too. */
+static inline ssize_t vrb_sge_fill_recv(struct ibv_sge *sge, const struct fi_msg *msg, size_t limit,
+					size_t *len)
+{
+	ssize_t ret = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count, limit, true, len);
+
+	return ofi_unlikely(!ret && *len > UINT32_MAX) ? -FI_EMSGSIZE : ret;
+}
+
 /*
  * Returns true for a single buffer with data. Any other call takes the path of its fi_...msg form,
  * which checks everything.
