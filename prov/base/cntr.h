@@ -163,4 +163,23 @@ static inline void ofi_cntr_count_error(struct ofi_cntr *cntr, uint64_t n)
 	ofi_cntr_changed(cntr);
 }
 
+/* Counts an operation that has completed, if there is a counter. */
+static inline void ofi_cntr_count_result(struct ofi_cntr *cntr, bool good)
+{
+	if (!cntr)
+		return;
+	if (good)
+		ofi_cntr_count(cntr, 1);
+	else
+		ofi_cntr_count_error(cntr, 1);
+}
+
+/* Counts an operation that reads and writes; a counter of both counts once. Each may be NULL. */
+static inline void ofi_cntr_count_both(struct ofi_cntr *read, struct ofi_cntr *write)
+{
+	ofi_cntr_count_result(read, true);
+	if (write != read)
+		ofi_cntr_count_result(write, true);
+}
+
 #endif

@@ -48,12 +48,7 @@ static void complete_count(struct ofi_rdm_ep *ep, uint64_t flags, int err)
 					  : flags & (FI_WRITE | FI_COLLECTIVE) ? OFI_RDM_RMA_WRITE
 									       : OFI_RDM_SEND];
 
-	if (!cntr)
-		return;
-	if (err)
-		ofi_cntr_count_error(cntr, 1);
-	else
-		ofi_cntr_count(cntr, 1);
+	ofi_cntr_count_result(cntr, !err);
 }
 
 /*

@@ -62,19 +62,15 @@ void ofi_rdm_rma_event_read(const struct ofi_rdm_op *op)
 
 /*
  * Counts the operation in the endpoint's counters. `what` is FI_REMOTE_READ, FI_REMOTE_WRITE or
- * both; a counter bound for both counts once.
+ * both.
  */
 static void rma_event_count(struct ofi_rdm_ep *ep, uint64_t what)
 {
 	struct ofi_cntr *read = what & FI_REMOTE_READ ? ep->cntrs[OFI_RDM_REMOTE_READ] : NULL;
 	struct ofi_cntr *write = what & FI_REMOTE_WRITE ? ep->cntrs[OFI_RDM_REMOTE_WRITE] : NULL;
 
-	if (ep->closing)
-		return;
-	if (read)
-		ofi_cntr_count(read, 1);
-	if (write && write != read)
-		ofi_cntr_count(write, 1);
+	if (!ep->closing)
+		ofi_cntr_count_both(read, write);
 }
 
 /* Returns the key of an entry of the list, a region or a target, that has it at this offset. */

@@ -42,10 +42,7 @@ void ofi_rdm_work_done(struct ofi_rdm_ep *ep, struct ofi_rdm_cq *cq, const struc
 
 	entry.context = done->context;
 	entry.flags &= ~OFI_RDM_DEFERRED;
-	if (done->cntr && item->err)
-		ofi_cntr_count_error(done->cntr, 1);
-	else if (done->cntr)
-		ofi_cntr_count(done->cntr, 1);
+	ofi_cntr_count_result(done->cntr, !item->err);
 	if (cq && (done->entry || item->err))
 		ofi_rdm_put(ep, cq, &entry);
 	LIST_REMOVE(done, link);
@@ -146,8 +143,7 @@ static void work_fail(struct ofi_work *work, int err)
 		ofi_rdm_complete_tx(ep, item.context, item.flags, err, 0);
 		return;
 	}
-	if (ep->cntrs[OFI_RDM_RECV])
-		ofi_cntr_count_error(ep->cntrs[OFI_RDM_RECV], 1);
+	ofi_cntr_count_result(ep->cntrs[OFI_RDM_RECV], false);
 	if (ep->rx_cq)
 		ofi_rdm_put(ep, ep->rx_cq, &item);
 }

@@ -94,10 +94,7 @@ static void mr_count_remote(struct ofi_domain *of, uint64_t key, uint64_t what)
 	found = tfind(&wanted, &domain->mrs, mr_compare);
 	read = found && what & FI_REMOTE_READ ? (*found)->cntrs[0] : NULL;
 	write = found && what & FI_REMOTE_WRITE ? (*found)->cntrs[1] : NULL;
-	if (read)
-		ofi_cntr_count(read, 1);
-	if (write && write != read)
-		ofi_cntr_count(write, 1);
+	ofi_cntr_count_both(read, write);
 	ofi_unlock(&domain->lock);
 }
 

@@ -32,14 +32,6 @@ static struct ofi_cntr *cntr_of(const struct vrb_wq *wq, uint64_t flags)
 	return wq->cntrs[flags & FI_READ ? VRB_COUNT_READ : VRB_COUNT_WRITE];
 }
 
-static void cq_count_count(struct ofi_cntr *cntr, bool good)
-{
-	if (good)
-		ofi_cntr_count(cntr, 1);
-	else
-		ofi_cntr_count_error(cntr, 1);
-}
-
 /* Drops the completion counter of a slot with VRB_WORK. */
 static void forget_work(struct vrb_slot *slot)
 {
@@ -53,10 +45,7 @@ static void forget_work(struct vrb_slot *slot)
 
 static void count_work(struct vrb_slot *slot, bool good)
 {
-	struct ofi_cntr *cntr = (struct ofi_cntr *)slot->len;
-
-	if (cntr)
-		cq_count_count(cntr, good);
+	ofi_cntr_count_result((struct ofi_cntr *)slot->len, good);
 	forget_work(slot);
 }
 
@@ -71,8 +60,7 @@ static void count_slot(struct vrb_wq *wq, bool good)
 	/* A buffer of several parts fails only once. */
 	if (!good && (slot->flags & (VRB_MULTI | FI_MULTI_RECV)) == VRB_MULTI)
 		return;
-	if (cntr)
-		cq_count_count(cntr, good);
+	ofi_cntr_count_result(cntr, good);
 }
 
 /*
@@ -85,8 +73,8 @@ static void count_shared(struct vrb_domain *domain, const struct ibv_wc *wc)
 
 	ofi_lock(&domain->lock);
 	ep = vrb_ep_find(domain, wc->qp_num);
-	if (ep && ep->cntrs[VRB_COUNT_RECV])
-		cq_count_count(ep->cntrs[VRB_COUNT_RECV], wc->status == IBV_WC_SUCCESS);
+	if (ep)
+		ofi_cntr_count_result(ep->cntrs[VRB_COUNT_RECV], wc->status == IBV_WC_SUCCESS);
 	ofi_unlock(&domain->lock);
 }
 
