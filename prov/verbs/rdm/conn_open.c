@@ -108,9 +108,9 @@ static int set_peers(struct ofi_rdm_ep *ep)
 	vrb_rc(ep)->conns.admit.rate = (uint32_t)vrb_params.accept_rate;
 	if (!peers || vrb_rc(ep)->conns.known_only || !strcasecmp(peers, "any"))
 		return 0;
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-		"fi_endpoint: FI_VERBS_PEERS=%s is not valid; it takes any or known\n", peers);
-	return -FI_EINVAL;
+	return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+			  "fi_endpoint: FI_VERBS_PEERS=%s is not valid; it takes any or known\n",
+			  peers);
 }
 
 /* Returns the limit of connections; if they can grow, FI_VERBS_MAX_CONN limits queue pairs. */

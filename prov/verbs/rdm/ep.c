@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "conn.h"
+#include "prov/base/refuse.h"
 #include "prov/rdm/cq.h"
 #include "prov/rdm/ep.h"
 #include "prov/rdm/sep.h"
@@ -33,9 +34,8 @@ _Static_assert(VRB_RDM_WR_MIN == OFI_RDM_WIRE_WINDOW + 1 + VRB_SHM_WAKES,
 
 static int ep_failed(const char *call, int err)
 {
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_enable: %s: %s%s\n", call, strerror(err),
-		vrb_remedy(err));
-	return vrb_errno(err);
+	return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, vrb_errno(err), "fi_enable: %s: %s%s\n", call,
+			  strerror(err), vrb_remedy(err));
 }
 
 static int cq_size(const struct ofi_rdm_ep *ep)

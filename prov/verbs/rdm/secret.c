@@ -14,6 +14,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
+#include "prov/base/refuse.h"
 #include "prov/verbs/provider/prov.h"
 
 #define FILE_MAX 4096
@@ -38,9 +39,8 @@ int vrb_rdm_secret_make(const uint8_t *key, size_t len, struct vrb_rdm_secret **
 
 static int secret_refuse(const char *path, const char *why, int err)
 {
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint: FI_VERBS_AUTH_KEY_FILE=%s: %s\n", path,
-		why);
-	return err;
+	return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, err,
+			  "fi_endpoint: FI_VERBS_AUTH_KEY_FILE=%s: %s\n", path, why);
 }
 
 static int check_file(int fd, const char *path)
@@ -100,17 +100,15 @@ static int from_environment(struct vrb_rdm_secret **secret)
 {
 	const char *key = vrb_params.auth_key, *path = vrb_params.auth_key_file;
 
-	if (key && path) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	if (key && path)
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 			"fi_endpoint: FI_VERBS_AUTH_KEY and FI_VERBS_AUTH_KEY_FILE are both set; unset one of them\n");
-		return -FI_EINVAL;
-	}
 	if (path)
 		return from_file(path, secret);
-	if (key && !*key) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint: FI_VERBS_AUTH_KEY is empty\n");
-		return -FI_EINVAL;
-	}
+	if (key && !*key)
+		return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+				  "fi_endpoint: FI_VERBS_AUTH_KEY is empty\n");
 	return key ? vrb_rdm_secret_make((const uint8_t *)key, strlen(key), secret) : 0;
 }
 
@@ -152,10 +150,10 @@ int vrb_rdm_secret_open(const struct fi_info *ep, const struct fi_info *domain,
 		return from_environment(secret);
 	if (key && len != FI_AV_AUTH_KEY)
 		return vrb_rdm_secret_make(key, len, secret);
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	return ofi_refuse(
+		&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 		"fi_endpoint: auth_key_size is %zu, and auth_key is NULL; FI_AV_AUTH_KEY must be that of the domain\n",
 		len);
-	return -FI_EINVAL;
 }
 
 void vrb_rdm_secret_close(struct vrb_rdm_secret *secret)

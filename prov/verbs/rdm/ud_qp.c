@@ -12,6 +12,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
+#include "prov/base/refuse.h"
 #include "prov/verbs/discovery/inline.h"
 #include "prov/verbs/discovery/kind.h"
 #include "prov/verbs/provider/err.h"
@@ -23,9 +24,8 @@
 
 int vrb_ud_open_failed(const char *call, int err)
 {
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_enable: datagrams: %s: %s%s\n", call, strerror(err),
-		vrb_remedy(err));
-	return vrb_errno(err);
+	return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, vrb_errno(err),
+			  "fi_enable: datagrams: %s: %s%s\n", call, strerror(err), vrb_remedy(err));
 }
 
 static int start_qp(struct vrb_ud *all)
