@@ -388,11 +388,10 @@ int ofi_av_set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_id,
 	return set ? 0 : -FI_ENOMEM;
 }
 
-int ofi_av_copy_out(const struct ofi_av *av, const char *call, const void *from, size_t size,
-		    void *addr, size_t *len)
+int ofi_av_copy_out(const struct ofi_av *av, const void *from, size_t size, void *addr, size_t *len)
 {
 	if (!len || (!addr && *len))
-		return ofi_refuse_null(av->prov, FI_LOG_AV, call, "addr or addrlen");
+		return ofi_refuse_null(av->prov, FI_LOG_AV, "fi_av_lookup", "addr or addrlen");
 	ofi_copy_out(from, size, addr, len);
 	return 0;
 }

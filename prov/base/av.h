@@ -112,8 +112,8 @@ bool ofi_av_has(const struct ofi_av *av, fi_addr_t fi_addr);
 /* Returns a bound that all addresses are below. Takes no lock. */
 fi_addr_t ofi_av_limit(const struct ofi_av *av);
 /* Copies an address out like fi_av_lookup: truncates it to *len and sets *len to its full size. */
-int ofi_av_copy_out(const struct ofi_av *av, const char *call, const void *from, size_t size,
-		    void *addr, size_t *len);
+int ofi_av_copy_out(const struct ofi_av *av, const void *from, size_t size, void *addr,
+		    size_t *len);
 /*
  * The last step of fi_av_straddr: copies the text truncated to *len and sets *len to its full size;
  * len is not NULL. Returns buf.

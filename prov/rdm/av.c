@@ -124,21 +124,33 @@ static void av_forget(struct ofi_rdm_av *av, size_t index, const void *addr)
 	ofi_unlock(&av->index_lock);
 }
 
-/* Called with the base's lock held, so the list of endpoints does not change. */
-static void av_drop(struct ofi_av *base, size_t index, void *entry)
+/*
+ * Tells the endpoints that the address `gone` is removed, or if that is NULL, that the entry has a
+ * new id. Called with the base's lock held, so the list of endpoints does not change.
+ */
+static void tell_eps(struct ofi_rdm_av *av, fi_addr_t fi_addr, const struct ofi_rdm_addr *gone)
 {
-	struct ofi_rdm_av *av = (struct ofi_rdm_av *)base;
 	struct ofi_rdm_ep *ep;
 	bool outside;
 
-	av_forget(av, index, entry);
 	LIST_FOREACH (ep, &av->eps, av_link) {
 		outside = ofi_rdm_step_out(ep->with_domain);
 		ofi_rdm_lock(ep);
-		ofi_rdm_peer_forget(ep, index, entry);
+		if (gone)
+			ofi_rdm_peer_forget(ep, fi_addr, gone);
+		else
+			ofi_rdm_peer_rename(ep, fi_addr);
 		ofi_rdm_unlock(ep);
 		ofi_rdm_step_in(outside);
 	}
+}
+
+static void av_drop(struct ofi_av *base, size_t index, void *entry)
+{
+	struct ofi_rdm_av *av = (struct ofi_rdm_av *)base;
+
+	av_forget(av, index, entry);
+	tell_eps(av, index, entry);
 }
 
 static int av_pack(struct ofi_av *base, void *entry, const void *from)
@@ -301,6 +313,8 @@ static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *
 	struct ofi_rdm_addr found;
 	uint8_t name[OFI_RDM_ADDR_NAME];
 	char text[OFI_ADDR_STRLEN];
+	const void *from = &found;
+	size_t size;
 
 	if (!len || (!addr && *len))
 		return ofi_refuse_null(av->base.prov, FI_LOG_AV, "fi_av_lookup", "addr or addrlen");
@@ -308,17 +322,16 @@ static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *
 		return ofi_refuse(av->base.prov, FI_LOG_AV, -FI_EINVAL,
 				  "fi_av_lookup: fi_addr 0x%llx is not in the address vector\n",
 				  (unsigned long long)fi_addr);
+	size = ofi_addr_size(&found.sa);
 	if (av->addr_format == FI_ADDR_EFA) {
 		ofi_rdm_addr_name(&found, name);
-		return ofi_av_copy_out(&av->base, "fi_av_lookup", name, sizeof(name), addr, len);
+		from = name;
+		size = sizeof(name);
+	} else if (av->addr_format == FI_ADDR_STR) {
+		from = ofi_addr_str(&found.sa, text, sizeof(text));
+		size = strlen(text) + 1;
 	}
-	if (av->addr_format == FI_ADDR_STR) {
-		ofi_addr_str(&found.sa, text, sizeof(text));
-		return ofi_av_copy_out(&av->base, "fi_av_lookup", text, strlen(text) + 1, addr,
-				       len);
-	}
-	return ofi_av_copy_out(&av->base, "fi_av_lookup", &found, ofi_addr_size(&found.sa), addr,
-			       len);
+	return ofi_av_copy_out(&av->base, from, size, addr, len);
 }
 
 static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, size_t *len)
@@ -344,19 +357,11 @@ static int av_set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_
 {
 	int ret = ofi_av_set_user_id(fid, fi_addr, user_id, flags);
 	struct ofi_rdm_av *av = ofi_rdm_av_of(fid);
-	struct ofi_rdm_ep *ep;
-	bool outside;
 
 	if (ret)
 		return ret;
 	ofi_lock(&av->base.lock);
-	LIST_FOREACH (ep, &av->eps, av_link) {
-		outside = ofi_rdm_step_out(ep->with_domain);
-		ofi_rdm_lock(ep);
-		ofi_rdm_peer_rename(ep, fi_addr);
-		ofi_rdm_unlock(ep);
-		ofi_rdm_step_in(outside);
-	}
+	tell_eps(av, fi_addr, NULL);
 	ofi_unlock(&av->base.lock);
 	return 0;
 }

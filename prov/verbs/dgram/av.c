@@ -137,7 +137,7 @@ static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *
 	entry = ofi_av_entry(&av->base, fi_addr);
 	if (entry) {
 		from = addr_of(av, entry, &name, text, &size);
-		ret = ofi_av_copy_out(&av->base, "fi_av_lookup", from, size, addr, len);
+		ret = ofi_av_copy_out(&av->base, from, size, addr, len);
 	} else {
 		ret = -FI_EINVAL;
 	}
