@@ -16,25 +16,31 @@
 #include "sep_int.h"
 
 /* Returns 0 if a context may have these attributes. */
-static int check_attr(const struct ofi_rdm_sep *sep, const char *call, uint64_t caps,
-		      uint64_t offered, uint64_t op_flags, uint64_t allowed)
+static int check_attr(const struct ofi_rdm_sep *sep, const char *call, bool rx, uint64_t caps,
+		      uint64_t op_flags)
 {
-	if (caps & ~offered)
+	const struct fi_info *info = sep->info;
+	uint64_t own = rx ? info->rx_attr->caps : info->tx_attr->caps;
+	uint64_t excess = caps & ~(own | info->caps | FI_NAMED_RX_CTX);
+
+	if (excess)
 		return ofi_refuse(
 			sep->domain->prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 			"%s: capabilities 0x%llx that the scalable endpoint was not opened with\n",
-			call, (unsigned long long)(caps & ~offered));
-	if (op_flags & ~allowed)
+			call, (unsigned long long)excess);
+	if (op_flags & ~(rx ? OFI_RDM_RX_OP_FLAGS : OFI_RDM_TX_OP_FLAGS))
 		return ofi_refuse_flags(sep->domain->prov, FI_LOG_EP_CTRL, call, op_flags);
 	return 0;
 }
 
-static int context_new(struct ofi_rdm_sep *sep, const char *call, int index, bool rx,
+static int context_new(struct ofi_rdm_sep *sep, const char *call, int index, bool rx, uint64_t caps,
 		       uint64_t op_flags, struct fid_ep **fid, void *user)
 {
 	const struct fi_provider *prov = sep->domain->prov;
-	int ret;
+	int ret = check_attr(sep, call, rx, caps, op_flags);
 
+	if (ret)
+		return ret;
 	if (!fid)
 		return ofi_refuse_null(prov, FI_LOG_EP_CTRL, call, "the context");
 	if (index < 0 || (size_t)index >= sep->count[rx])
@@ -58,12 +64,9 @@ static int sep_tx_ctx(struct fid_ep *fid, int index, struct fi_tx_attr *attr, st
 	struct ofi_rdm_sep *sep = ofi_rdm_sep_of(&fid->fid);
 	const struct fi_tx_attr *own = sep->info->tx_attr;
 	uint64_t op_flags = attr ? attr->op_flags : own->op_flags;
-	int ret = check_attr(sep, "fi_tx_context", attr ? attr->caps : 0,
-			     own->caps | sep->info->caps | FI_NAMED_RX_CTX, op_flags,
-			     OFI_RDM_TX_OP_FLAGS);
+	int ret = context_new(sep, "fi_tx_context", index, false, attr ? attr->caps : 0, op_flags,
+			      ep, user);
 
-	if (!ret)
-		ret = context_new(sep, "fi_tx_context", index, false, op_flags, ep, user);
 	if (!ret && attr) {
 		*attr = *own;
 		attr->op_flags = op_flags;
@@ -77,12 +80,9 @@ static int sep_rx_ctx(struct fid_ep *fid, int index, struct fi_rx_attr *attr, st
 	struct ofi_rdm_sep *sep = ofi_rdm_sep_of(&fid->fid);
 	const struct fi_rx_attr *own = sep->info->rx_attr;
 	uint64_t op_flags = attr ? attr->op_flags : own->op_flags;
-	int ret = check_attr(sep, "fi_rx_context", attr ? attr->caps : 0,
-			     own->caps | sep->info->caps | FI_NAMED_RX_CTX, op_flags,
-			     OFI_RDM_RX_OP_FLAGS);
+	int ret = context_new(sep, "fi_rx_context", index, true, attr ? attr->caps : 0, op_flags,
+			      ep, user);
 
-	if (!ret)
-		ret = context_new(sep, "fi_rx_context", index, true, op_flags, ep, user);
 	if (!ret && attr) {
 		*attr = *own;
 		attr->op_flags = op_flags;
