@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Converts addresses of the application according to the addr_format of its fi_info. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
@@ -69,6 +70,17 @@ bool ofi_copy_out(const void *from, size_t size, void *to, size_t *len)
 	if (room)
 		memcpy(to, from, room < size ? room : size);
 	return room >= size;
+}
+
+void *ofi_copy_new(const void *from, size_t size, size_t *len)
+{
+	void *to = malloc(size);
+
+	if (!to)
+		return NULL;
+	memcpy(to, from, size);
+	*len = size;
+	return to;
 }
 
 int ofi_name_out(const struct fi_provider *prov, const char *call, uint32_t format,

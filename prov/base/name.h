@@ -27,6 +27,8 @@ int ofi_name_in(const struct fi_provider *prov, const char *call, uint32_t forma
  * Returns false if it was truncated.
  */
 bool ofi_copy_out(const void *from, size_t size, void *to, size_t *len);
+/* Returns an allocated copy and sets *len to its size; returns NULL if there is no memory. */
+void *ofi_copy_new(const void *from, size_t size, size_t *len);
 /*
  * Writes an address for the application and sets *len to its full size. Returns -FI_ETOOSMALL if
  * *len was smaller and the address was truncated.

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The endpoints of a scalable endpoint's indexes, and their names. */
 #include <stdlib.h>
-#include <string.h>
 #include <ofi/addr.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
@@ -27,13 +26,11 @@ static struct fi_info *part_info(const struct ofi_rdm_sep *sep, size_t index)
 		ofi_addr_set_port((struct sockaddr *)&ss, (uint16_t)(port + index));
 	ofi_name_out(sep->domain->prov, "fi_scalable_ep", info->addr_format, &ss, name, &len);
 	free(info->src_addr);
-	info->src_addr = malloc(len);
-	info->src_addrlen = len;
+	info->src_addr = ofi_copy_new(name, len, &info->src_addrlen);
 	if (!info->src_addr) {
 		fi_freeinfo(info);
 		return NULL;
 	}
-	memcpy(info->src_addr, name, len);
 	info->ep_attr->tx_ctx_cnt = info->ep_attr->rx_ctx_cnt = 1;
 	/* Collectives belong to an endpoint, not to a context. */
 	info->caps &= ~FI_COLLECTIVE;

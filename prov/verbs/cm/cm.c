@@ -9,6 +9,7 @@
 #include <rdma/providers/fi_log.h>
 #include <ofi/addr.h>
 #include "cm.h"
+#include "prov/base/eq.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/fabric.h"
 #include "prov/verbs/provider/prov.h"
@@ -65,6 +66,21 @@ static void cm_ready(struct ofi_source *source)
 		vrb_req_reject(left.refuse, NULL, 0);
 	if (left.destroy)
 		rdma_destroy_id(left.destroy);
+}
+
+int vrb_cm_post(struct ofi_eq *eq, uint32_t event, struct fid *fid, struct fi_info *info,
+		const uint8_t *data, size_t len)
+{
+	union {
+		struct fi_eq_cm_entry entry;
+		uint8_t room[sizeof(struct fi_eq_cm_entry) + UINT8_MAX];
+	} post = { .entry = { .fid = fid, .info = info } };
+
+	if (!eq)
+		return 0;
+	if (len)
+		memcpy(post.entry.data, data, len);
+	return ofi_eq_post(eq, event, &post, sizeof(post.entry) + len);
 }
 
 bool vrb_cm_is_behind(struct vrb_cm *cm)

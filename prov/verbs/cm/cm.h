@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
 #include <rdma/rdma_cma.h>
@@ -25,6 +26,7 @@
 #include "src/ds/lock.h"
 #include "prov/base/loop.h"
 
+struct ofi_eq;
 struct vrb_fabric;
 struct vrb_pep;
 struct vrb_req;
@@ -83,6 +85,9 @@ int vrb_cm_bind_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,
 /* Returns true if the id reaches that peer through the device; otherwise logs that for `call`. */
 bool vrb_cm_same_device(const char *call, const struct rdma_cm_id *id, struct ibv_device *device,
 			const struct sockaddr_storage *peer);
+/* Posts an event with data of the peer. Returns 0 or -FI_E*. Does nothing if eq is NULL. */
+int vrb_cm_post(struct ofi_eq *eq, uint32_t event, struct fid *fid, struct fi_info *info,
+		const uint8_t *data, size_t len);
 /* Returns true if there are unread events. */
 bool vrb_cm_is_behind(struct vrb_cm *cm);
 /* Copies an address. Sets family 0 if sa is NULL or its family is unknown. */

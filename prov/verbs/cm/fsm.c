@@ -57,18 +57,10 @@ static const char *const step_names[VRB_STEPS] = {
 
 static void post_cm(struct vrb_ep *ep, uint32_t event, const struct vrb_step_arg *arg)
 {
-	union {
-		struct fi_eq_cm_entry entry;
-		uint8_t room[sizeof(struct fi_eq_cm_entry) + UINT8_MAX];
-	} post = { .entry.fid = &ep->fid.fid };
-	struct ofi_eq *eq = vrb_ep_eq(ep);
-	size_t len = arg && arg->data ? arg->len : 0;
+	bool data = arg && arg->data;
 
-	if (!eq)
-		return;
-	if (len)
-		memcpy(post.entry.data, arg->data, len);
-	ofi_eq_post(eq, event, &post, sizeof(post.entry) + len);
+	vrb_cm_post(vrb_ep_eq(ep), event, &ep->fid.fid, NULL, data ? arg->data : NULL,
+		    data ? arg->len : 0);
 }
 
 static void post_err(struct vrb_ep *ep, int err, int prov_errno, const struct vrb_step_arg *arg)

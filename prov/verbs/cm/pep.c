@@ -86,12 +86,8 @@ static int set_addr(const struct fi_info *info, void **addr, size_t *len, const 
 	*len = 0;
 	if (ofi_name_out(&vrb_prov, "connection request", info->addr_format, &ss, text, &size))
 		return -FI_EINVAL;
-	*addr = malloc(size);
-	if (!*addr)
-		return -FI_ENOMEM;
-	memcpy(*addr, text, size);
-	*len = size;
-	return 0;
+	*addr = ofi_copy_new(text, size, len);
+	return *addr ? 0 : -FI_ENOMEM;
 }
 
 static struct fi_info *request_info(const struct vrb_pep *pep, struct rdma_cm_id *id)
@@ -126,18 +122,12 @@ static struct ofi_eq *bound_eq(const struct vrb_pep *pep)
 static int post_request(struct vrb_pep *pep, struct fi_info *info,
 			const struct rdma_cm_event *event)
 {
-	union {
-		struct fi_eq_cm_entry entry;
-		uint8_t room[sizeof(struct fi_eq_cm_entry) + UINT8_MAX];
-	} post = { .entry = { .fid = &pep->fid.fid, .info = info } };
 	const struct rdma_conn_param *param = &event->param.conn;
 	const uint8_t *data;
 	size_t len;
 
 	data = vrb_cm_unpack(param->private_data, param->private_data_len, &len);
-	if (len)
-		memcpy(post.entry.data, data, len);
-	return ofi_eq_post(bound_eq(pep), FI_CONNREQ, &post, sizeof(post.entry) + len);
+	return vrb_cm_post(bound_eq(pep), FI_CONNREQ, &pep->fid.fid, info, data, len);
 }
 
 static void other_event(struct vrb_pep *pep, const struct rdma_cm_event *event)
@@ -386,12 +376,11 @@ static int pep_control(struct fid *fid, int command, void *arg)
 	struct vrb_pep *pep = vrb_pep(fid);
 	int ret = 0;
 
-	if (command != FI_BACKLOG || !arg || *(int *)arg < 0) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	if (command != FI_BACKLOG || !arg || *(int *)arg < 0)
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, command == FI_BACKLOG ? -FI_EINVAL : -FI_ENOSYS,
 			"fi_control: command %d: a passive endpoint supports FI_BACKLOG with an int that is not negative\n",
 			command);
-		return command == FI_BACKLOG ? -FI_EINVAL : -FI_ENOSYS;
-	}
 	ofi_lock(&pep->lock);
 	if (pep->listening)
 		ret = -FI_EOPBADSTATE;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Creates the fi_info of a port for reliable datagrams. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include "info.h"
 #include "info_rdm.h"
 #include "prov/base/domain.h"
+#include "prov/base/name.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/rdm/av_key.h"
 #include "prov/rdm/msg.h"
@@ -224,13 +224,8 @@ static void take_key(uint8_t **key, size_t *size, const uint8_t *asked, size_t a
 {
 	if (asked_size == FI_AV_AUTH_KEY)
 		*size = asked_size;
-	if (!asked || !asked_size || asked_size == FI_AV_AUTH_KEY)
-		return;
-	*key = malloc(asked_size);
-	if (!*key)
-		return;
-	memcpy(*key, asked, asked_size);
-	*size = asked_size;
+	else if (asked && asked_size)
+		*key = ofi_copy_new(asked, asked_size, size);
 }
 
 static void take_keys(struct fi_info *info, const struct fi_info *hints)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <ofi/addr.h>
 #include <rdma/fi_errno.h>
+#include "prov/base/name.h"
 
 int vrb_offer_insert(struct vrb_offers *offers, struct fi_info *info, int distance)
 {
@@ -41,22 +42,14 @@ int vrb_offer_set_addr(const struct fi_info *info, const struct sockaddr_storage
 		from = ofi_addr_str(sa, text, sizeof(text));
 		size = strlen(text) + 1;
 	}
-	*addr = malloc(size);
-	if (!*addr)
-		return -FI_ENOMEM;
-	memcpy(*addr, from, size);
-	*len = size;
-	return 0;
+	*addr = ofi_copy_new(from, size, len);
+	return *addr ? 0 : -FI_ENOMEM;
 }
 
 int vrb_offer_set_name(const struct vrb_ud_name *name, void **addr, size_t *len)
 {
-	*addr = malloc(sizeof(*name));
-	if (!*addr)
-		return -FI_ENOMEM;
-	memcpy(*addr, name, sizeof(*name));
-	*len = sizeof(*name);
-	return 0;
+	*addr = ofi_copy_new(name, sizeof(*name), len);
+	return *addr ? 0 : -FI_ENOMEM;
 }
 
 void vrb_offers_join(struct vrb_offers *offers, struct fi_info **list)

@@ -2,14 +2,13 @@
 /* The source address of an endpoint whose fi_info has none. */
 #include "source.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <ofi/addr.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "kind.h"
+#include "prov/base/name.h"
 #include "prov/base/refuse.h"
 #include "prov/verbs/provider/domain.h"
 #include "prov/verbs/provider/fabric.h"
@@ -20,11 +19,9 @@ static int take_domains(const struct fi_info *its, struct fi_info *info)
 	if (!its->src_addr || its->addr_format != info->addr_format ||
 	    info->addr_format > FI_SOCKADDR_IN6)
 		return 0;
-	info->src_addr = malloc(its->src_addrlen);
+	info->src_addr = ofi_copy_new(its->src_addr, its->src_addrlen, &info->src_addrlen);
 	if (!info->src_addr)
 		return -FI_ENOMEM;
-	memcpy(info->src_addr, its->src_addr, its->src_addrlen);
-	info->src_addrlen = its->src_addrlen;
 	ofi_addr_set_port(info->src_addr, 0);
 	return 0;
 }
