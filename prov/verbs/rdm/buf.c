@@ -37,6 +37,16 @@ static void chunk_free(struct vrb_rdm_chunk *chunk)
 	free(chunk);
 }
 
+static void chunks_free(struct vrb_rdm_chunks *chunks)
+{
+	struct vrb_rdm_chunk *chunk;
+
+	while ((chunk = SLIST_FIRST(chunks))) {
+		SLIST_REMOVE_HEAD(chunks, link);
+		chunk_free(chunk);
+	}
+}
+
 static void chunk_failed(const struct vrb_rdm_chunk *chunk, int err)
 {
 	bool mapped = chunk->map != MAP_FAILED;
@@ -83,12 +93,7 @@ void vrb_rdm_pool_init(struct vrb_rdm_pool *pool, struct vrb_domain *domain, siz
 
 void vrb_rdm_pool_fini(struct vrb_rdm_pool *pool)
 {
-	struct vrb_rdm_chunk *chunk;
-
-	while ((chunk = SLIST_FIRST(&pool->chunks))) {
-		SLIST_REMOVE_HEAD(&pool->chunks, link);
-		chunk_free(chunk);
-	}
+	chunks_free(&pool->chunks);
 }
 
 static struct vrb_rdm_buf *pool_add(struct vrb_rdm_pool *pool, uint32_t count)
@@ -147,7 +152,6 @@ void vrb_rdm_rx_init(struct vrb_rdm_rx_ring *ring, struct vrb_domain *domain, si
 
 void vrb_rdm_rx_fini(struct vrb_rdm_rx_ring *ring)
 {
-	struct vrb_rdm_chunk *chunk;
 	uint32_t i, k;
 
 	for (i = 0; i < ring->small_count / CHUNK_BUFS; i++) {
@@ -157,10 +161,7 @@ void vrb_rdm_rx_fini(struct vrb_rdm_rx_ring *ring)
 	}
 	free(ring->small);
 	ring->small = NULL;
-	while ((chunk = SLIST_FIRST(&ring->chunks))) {
-		SLIST_REMOVE_HEAD(&ring->chunks, link);
-		chunk_free(chunk);
-	}
+	chunks_free(&ring->chunks);
 	free(ring->rx);
 	ring->rx = NULL;
 }
@@ -191,6 +192,11 @@ struct vrb_rdm_small *vrb_rdm_small_grow(struct vrb_rdm_rx_ring *ring)
 	return &chunk[0];
 }
 
+static struct vrb_rdm_rx_buf *buf_at(const struct vrb_rdm_rx_ring *ring, uint32_t i)
+{
+	return &ring->rx[i / CHUNK_BUFS][i % CHUNK_BUFS];
+}
+
 struct vrb_rdm_rx *vrb_rdm_rx_at(const struct vrb_rdm_rx_ring *ring, uint32_t index)
 {
 	if (index & VRB_RDM_SMALL_BIT) {
@@ -199,9 +205,7 @@ struct vrb_rdm_rx *vrb_rdm_rx_at(const struct vrb_rdm_rx_ring *ring, uint32_t in
 			       ? &ring->small[index / CHUNK_BUFS][index % CHUNK_BUFS].rx
 			       : NULL;
 	}
-	if (index >= ring->count)
-		return NULL;
-	return &ring->rx[index / CHUNK_BUFS][index % CHUNK_BUFS].rx;
+	return index < ring->count ? &buf_at(ring, index)->rx : NULL;
 }
 
 static void buf_set_rx(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx_buf *buf,
@@ -299,11 +303,6 @@ static uint64_t rx_completed(const struct vrb_rdm_rx_ring *ring)
 
 /* Markers in wr.next of a posted receive: its completion is in doubt, or no longer expected. */
 static struct ibv_recv_wr doubted, missing;
-
-static struct vrb_rdm_rx_buf *buf_at(const struct vrb_rdm_rx_ring *ring, uint32_t i)
-{
-	return &ring->rx[i / CHUNK_BUFS][i % CHUNK_BUFS];
-}
 
 /*
  * Corrects the count for missing receives that have completed after all: they were not counted as

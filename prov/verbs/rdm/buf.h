@@ -16,6 +16,7 @@
 struct vrb_domain;
 
 struct vrb_rdm_chunk; /* private to buf.c */
+SLIST_HEAD(vrb_rdm_chunks, vrb_rdm_chunk);
 
 struct vrb_rdm_buf {
 	struct ofi_rdm_bounce out; /* first */
@@ -29,7 +30,7 @@ struct vrb_rdm_pool {
 	uint32_t count, limit;
 	uint32_t spares; /* buffers held by queued operations */
 	SLIST_HEAD(, vrb_rdm_buf) free;
-	SLIST_HEAD(, vrb_rdm_chunk) chunks;
+	struct vrb_rdm_chunks chunks;
 };
 
 void vrb_rdm_pool_init(struct vrb_rdm_pool *pool, struct vrb_domain *domain, size_t size,
@@ -179,7 +180,7 @@ struct vrb_rdm_rx_ring {
 	uint32_t free_count;
 	/* Unused buffers, linked so that they can be posted as one list. */
 	struct ibv_recv_wr *free;
-	SLIST_HEAD(, vrb_rdm_chunk) chunks;
+	struct vrb_rdm_chunks chunks;
 	uint32_t small_count;
 	struct vrb_rdm_small **small; /* chunks, by index without VRB_RDM_SMALL_BIT */
 	SLIST_HEAD(, vrb_rdm_small) free_small;

@@ -27,7 +27,7 @@ static void slot_done(struct ofi_rdm_ep *ep, struct vrb_rc_conn *conn,
 
 	if (slot->bounce)
 		vrb_rdm_pool_put(&vrb_rc(ep)->tx_bufs, slot->bounce);
-	switch ((slot->flags & OFI_RDM_KIND) >> OFI_RDM_KIND_SHIFT) {
+	switch (vrb_rdm_kind_of(slot)) {
 	case VRB_RDM_FAST:
 		ofi_rdm_complete_tx(ep, slot->context, slot->flags, err, status);
 		ofi_rdm_flow_give(&peer->proto.flow, 1);
@@ -68,7 +68,7 @@ static void slot_done(struct ofi_rdm_ep *ep, struct vrb_rc_conn *conn,
 static int wc_error(struct vrb_rc_conn *conn, const struct vrb_rdm_slot *slot,
 		    const struct ibv_wc *wc)
 {
-	enum vrb_rdm_kind kind = (slot->flags & OFI_RDM_KIND) >> OFI_RDM_KIND_SHIFT;
+	enum vrb_rdm_kind kind = vrb_rdm_kind_of(slot);
 	int err = vrb_wc_err(wc->status, false);
 
 	vrb_rdm_window_failed(conn, kind, wc->status);

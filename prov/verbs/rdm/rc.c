@@ -21,11 +21,6 @@
 #define SOFT_READ    (128u << 10)
 #define SOFT_READS   2
 
-static uint64_t slot_kind(enum vrb_rdm_kind kind)
-{
-	return (uint64_t)kind << OFI_RDM_KIND_SHIFT;
-}
-
 /* Fills sge with `len` bytes starting at `offset`. Returns the number of segments. */
 static int gather_sge(struct ibv_sge *sge, const struct iovec *iov, size_t offset, size_t len)
 {
@@ -148,12 +143,12 @@ static int rc_send(struct ofi_rdm_proto_peer *peer, const void *hdr, size_t hdr_
 		   struct ofi_rdm_proto_out *out)
 {
 	return send_packet(vrb_rc_peer_of(peer), hdr, hdr_len, iov, offset, len,
-			   slot_kind(VRB_RDM_PACKET) | (out ? 0 : OFI_RDM_SILENT), out);
+			   vrb_rdm_kind_bits(VRB_RDM_PACKET) | (out ? 0 : OFI_RDM_SILENT), out);
 }
 
 static int rc_send_op(struct ofi_rdm_op *op, const void *hdr, size_t hdr_len)
 {
-	return send_packet(op->peer, hdr, hdr_len, NULL, 0, 0, slot_kind(VRB_RDM_OP), op);
+	return send_packet(op->peer, hdr, hdr_len, NULL, 0, 0, vrb_rdm_kind_bits(VRB_RDM_OP), op);
 }
 
 static int post_rdma(struct ofi_rdm_peer *peer, struct vrb_rdm_fast_rma *rma, void *addr,
@@ -183,7 +178,8 @@ static OFI_OUTLINE int read_copied(struct ofi_rdm_proto_in *in, void *addr, size
 	int ret = vrb_shm_copy(conn, addr, len, remote, key);
 
 	return ret ? ret
-		   : retry(peer, vrb_rc_conn_post(conn, &wr, slot_kind(VRB_RDM_READ), in, NULL));
+		   : retry(peer,
+			   vrb_rc_conn_post(conn, &wr, vrb_rdm_kind_bits(VRB_RDM_READ), in, NULL));
 }
 
 static int rc_read(struct ofi_rdm_proto_in *in, void *addr, const struct ofi_rdm_proto_mr *mr,
@@ -194,7 +190,7 @@ static int rc_read(struct ofi_rdm_proto_in *in, void *addr, const struct ofi_rdm
 	if (ofi_unlikely(rkey & OFI_RDM_PROTO_COPIED))
 		return read_copied(in, addr, len, remote, rkey);
 	return post_rdma(peer, &vrb_rc(peer->ep)->read, addr, mr, len, remote, rkey,
-			 slot_kind(VRB_RDM_READ), in);
+			 vrb_rdm_kind_bits(VRB_RDM_READ), in);
 }
 
 static int rc_write(struct ofi_rdm_proto_out *out, void *addr, const struct ofi_rdm_proto_mr *mr,
@@ -203,7 +199,7 @@ static int rc_write(struct ofi_rdm_proto_out *out, void *addr, const struct ofi_
 	struct ofi_rdm_peer *peer = vrb_rc_peer_of(out->peer);
 
 	return post_rdma(peer, &vrb_rc(peer->ep)->write, addr, mr, len, remote, rkey,
-			 slot_kind(VRB_RDM_WRITE), out);
+			 vrb_rdm_kind_bits(VRB_RDM_WRITE), out);
 }
 
 /* Moves the protocol's state of a packet, except the fields that describe its place. */
@@ -367,8 +363,8 @@ static int rc_rdma(struct ofi_rdm_peer *peer, bool read, const void *addr, uint3
 		.wr.rdma = { .remote_addr = remote, .rkey = rkey },
 	};
 
-	return retry(peer, vrb_rc_conn_post(vrb_rc_peer(peer)->conn, &wr, slot_kind(VRB_RDM_OP), op,
-					    NULL));
+	return retry(peer, vrb_rc_conn_post(vrb_rc_peer(peer)->conn, &wr,
+					    vrb_rdm_kind_bits(VRB_RDM_OP), op, NULL));
 }
 
 static const struct ofi_rdm_xport_ops rc_ops = {

@@ -79,8 +79,7 @@ bool vrb_rc_conn_has(struct ofi_rdm_ep *ep, const void *context)
 	while ((conn = vrb_rc_table_next(&vrb_rc(ep)->by_qp, conn)))
 		for (i = conn->tail; i != conn->head; i++) {
 			slot = &conn->slots[i & conn->mask];
-			if (slot->context == context &&
-			    (slot->flags & OFI_RDM_KIND) >> OFI_RDM_KIND_SHIFT == VRB_RDM_FAST)
+			if (slot->context == context && vrb_rdm_kind_of(slot) == VRB_RDM_FAST)
 				return true;
 		}
 	return false;
@@ -318,7 +317,7 @@ bool vrb_rc_conn_freeable(const struct vrb_rc_conn *conn, uint64_t now)
 /* The context of the slot is not NULL, because the packet took no credit. */
 int vrb_rc_conn_send(struct vrb_rc_conn *conn, const void *bytes, size_t len)
 {
-	const uint64_t flags = (uint64_t)VRB_RDM_PROBE << OFI_RDM_KIND_SHIFT;
+	const uint64_t flags = vrb_rdm_kind_bits(VRB_RDM_PROBE);
 	struct vrb_rdm_pool *pool = &vrb_rc(conn->ep)->tx_bufs;
 	struct ibv_sge sge = { .addr = (uintptr_t)bytes, .length = (uint32_t)len };
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .num_sge = 1, .sg_list = &sge };
@@ -360,7 +359,7 @@ void vrb_rc_conn_refused(struct vrb_rc_conn *conn, int err)
 bool vrb_rc_conn_touch(struct vrb_rc_conn *conn, struct ofi_rdm_flow *flow)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
-	uint64_t flags = (uint64_t)VRB_RDM_PROBE << OFI_RDM_KIND_SHIFT;
+	uint64_t flags = vrb_rdm_kind_bits(VRB_RDM_PROBE);
 	int err;
 
 	if (!ofi_rdm_flow_has_control_credit(flow))

@@ -37,6 +37,17 @@ struct vrb_rdm_slot {
 	uint32_t seq; /* value of conn->head when it was posted */
 };
 
+/* Returns the bits of the kind in the flags of a slot. */
+static inline uint64_t vrb_rdm_kind_bits(enum vrb_rdm_kind kind)
+{
+	return (uint64_t)kind << OFI_RDM_KIND_SHIFT;
+}
+
+static inline enum vrb_rdm_kind vrb_rdm_kind_of(const struct vrb_rdm_slot *slot)
+{
+	return (slot->flags & OFI_RDM_KIND) >> OFI_RDM_KIND_SHIFT;
+}
+
 STAILQ_HEAD(vrb_rdm_early, vrb_rdm_rx);
 
 /* States only increase, except that a connection whose accept failed returns to NEW and ends. */

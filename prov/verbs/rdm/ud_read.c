@@ -28,7 +28,7 @@
 
 static bool is_of_message(const struct vrb_rdm_slot *slot)
 {
-	return (slot->flags & OFI_RDM_KIND) >> OFI_RDM_KIND_SHIFT == VRB_RDM_READ;
+	return vrb_rdm_kind_of(slot) == VRB_RDM_READ;
 }
 
 static const struct vrb_rdm_slot *slot_behind(const struct vrb_ud_wr *wr)

@@ -70,7 +70,7 @@ uint32_t vrb_rdm_window_key(const struct vrb_rdm_window *window)
 int vrb_rdm_window_bind(struct vrb_rdm_window *window)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_BIND_MW };
-	uint64_t flags = (uint64_t)VRB_RDM_BIND << OFI_RDM_KIND_SHIFT | OFI_RDM_SILENT;
+	uint64_t flags = vrb_rdm_kind_bits(VRB_RDM_BIND) | OFI_RDM_SILENT;
 	int err;
 
 	if (!window->conn)
@@ -89,7 +89,7 @@ int vrb_rdm_window_bind(struct vrb_rdm_window *window)
 int vrb_rdm_window_revoke(struct vrb_rdm_window *window, struct ofi_rdm_proto_item *item)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_LOCAL_INV };
-	uint64_t flags = (uint64_t)VRB_RDM_REVOKE << OFI_RDM_KIND_SHIFT;
+	uint64_t flags = vrb_rdm_kind_bits(VRB_RDM_REVOKE);
 	int err;
 
 	if (!window->conn)
