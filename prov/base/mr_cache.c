@@ -375,7 +375,6 @@ static int get_new(struct ofi_mr_cache *cache, uintptr_t start, uintptr_t end, u
 	region->end = end;
 	region->wanted = access;
 	region->users = 1;
-	cache->misses++;
 	round_out(region);
 	if (cache->monitored && length(region) <= cache->max_size)
 		ret = mr_cache_add(cache, region);

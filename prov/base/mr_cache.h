@@ -49,7 +49,7 @@ struct ofi_mr_cache {
 	struct ofi_lock reg_lock; /* serializes registrations; taken before lock */
 
 	/* No function that could change a mapping may be called with it held: see monitor.h. */
-	struct ofi_lock lock;	      /* guards the rest, except misses, which reg_lock guards */
+	struct ofi_lock lock;	      /* guards the rest */
 	struct ofi_mr_region **index; /* sorted by start, max_count + 1 entries */
 	uintptr_t *reach;   /* for each entry, the largest end of it and those before it */
 	size_t count, size; /* number and total size of the regions in the index */
@@ -59,7 +59,7 @@ struct ofi_mr_cache {
 	struct ofi_mr_list dead;  /* regions to be deregistered */
 	struct ofi_mr_list spare; /* free objects for later registrations */
 	size_t spares;
-	uint64_t hits, misses, changes;
+	uint64_t hits, changes;
 };
 
 /*

@@ -82,7 +82,6 @@ static void try_ud(const uint8_t *data, size_t size)
 	char text[VRB_UD_NAME_STRLEN];
 	const char *why;
 
-	need(vrb_ud_name_valid(FI_ADDR_IB_UD, data, size) <= (size >= sizeof(name)));
 	if (size < sizeof(name))
 		return;
 	need(strlen(vrb_ud_name_str(FI_ADDR_IB_UD, data, text, sizeof(text))) < sizeof(text));

@@ -77,15 +77,6 @@ void vrb_ud_name_out(const struct vrb_dest *dest, struct vrb_ud_name *name)
 	memcpy(name->qpn2, dest->qpn2, sizeof(name->qpn2));
 }
 
-bool vrb_ud_name_valid(uint32_t format, const void *addr, size_t len)
-{
-	struct vrb_dest dest;
-	const char *why;
-
-	return addr && len >= sizeof(struct vrb_ud_name) &&
-	       !vrb_ud_name_in(format, addr, &dest, &why);
-}
-
 const char *vrb_ud_name_str(uint32_t format, const void *from, char *buf, size_t len)
 {
 	struct vrb_ud_name name;

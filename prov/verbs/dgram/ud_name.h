@@ -63,7 +63,6 @@ static inline bool vrb_dest_is_late(const struct vrb_dest *dest)
  */
 int vrb_ud_name_in(uint32_t format, const void *name, struct vrb_dest *dest, const char **why);
 void vrb_ud_name_out(const struct vrb_dest *dest, struct vrb_ud_name *name);
-bool vrb_ud_name_valid(uint32_t format, const void *addr, size_t len);
 #define VRB_UD_NAME_STRLEN 160
 /*
  * Writes "fi_addr_ib_ud://[::ffff:10.0.0.1]/lid 0/...", or "fi_addr_efa://..." for that format;

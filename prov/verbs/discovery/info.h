@@ -64,9 +64,6 @@ bool vrb_port_usable(const struct vrb_port *port, bool addressed, struct ofi_mis
 
 /* Returns NULL when out of memory. fi_close frees it, fi_control(FI_DUP) copies it. */
 struct fid_nic *vrb_nic_new(const struct vrb_device *dev, const struct vrb_port *port);
-/* Returns the speed of the active lanes in bits per second, 0 if unknown. */
-size_t vrb_port_speed(const struct ibv_port_attr *attr);
-size_t vrb_port_mtu(const struct ibv_port_attr *attr);
 
 int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 		const struct fi_info *hints, struct fi_info **info);

@@ -116,7 +116,8 @@ static size_t link_lanes(uint8_t width)
 	}
 }
 
-size_t vrb_port_speed(const struct ibv_port_attr *attr)
+/* Returns the speed of the active lanes in bits per second, 0 if unknown. */
+static size_t port_speed(const struct ibv_port_attr *attr)
 {
 	static const struct {
 		uint8_t bit;
@@ -134,7 +135,7 @@ size_t vrb_port_speed(const struct ibv_port_attr *attr)
 	return 0;
 }
 
-size_t vrb_port_mtu(const struct ibv_port_attr *attr)
+static size_t port_mtu(const struct ibv_port_attr *attr)
 {
 	return attr->active_mtu >= IBV_MTU_256 && attr->active_mtu <= IBV_MTU_4096
 		       ? (size_t)128 << attr->active_mtu
@@ -164,8 +165,8 @@ static char *decimal_text(uint32_t value)
 
 static void set_link(struct fi_link_attr *link, const struct vrb_port *port)
 {
-	link->mtu = vrb_port_mtu(&port->attr);
-	link->speed = vrb_port_speed(&port->attr);
+	link->mtu = port_mtu(&port->attr);
+	link->speed = port_speed(&port->attr);
 	link->state = port->attr.state == IBV_PORT_ACTIVE ? FI_LINK_UP : FI_LINK_DOWN;
 	link->address = strdup(port->link_addr);
 	link->network_type = strdup(network_type(port));
