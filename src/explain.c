@@ -12,6 +12,7 @@
 #include <sys/queue.h>
 #include "fid.h"
 #include "log.h"
+#include "src/ds/container.h"
 #include "src/ds/fork.h"
 #include <rdma/fi_errno.h>
 
@@ -233,8 +234,7 @@ bool ofi_rejects_news(const struct ofi_rejects *rejects)
 
 static int listener_close(struct fid *fid)
 {
-	struct listener *listener =
-		(struct listener *)((char *)fid - offsetof(struct listener, fid));
+	struct listener *listener = ofi_container(fid, struct listener, fid);
 
 	pthread_mutex_lock(&listeners_lock);
 	LIST_REMOVE(listener, link);

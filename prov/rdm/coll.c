@@ -346,8 +346,7 @@ static void coll_tick(struct ofi_rdm_coll *coll)
 
 static void tick_ready(struct ofi_source *source)
 {
-	struct ofi_rdm_coll *coll =
-		(struct ofi_rdm_coll *)((char *)source - offsetof(struct ofi_rdm_coll, tick));
+	struct ofi_rdm_coll *coll = ofi_container(source, struct ofi_rdm_coll, tick);
 	struct ofi_rdm_ep *ep = coll->ep;
 	uint64_t ticks;
 

@@ -8,12 +8,12 @@
 
 static struct ofi_rdm_out *out_of(struct ofi_rdm_fenced *item)
 {
-	return (struct ofi_rdm_out *)((char *)item - offsetof(struct ofi_rdm_out, fenced));
+	return ofi_container(item, struct ofi_rdm_out, fenced);
 }
 
 static struct ofi_rdm_op *op_of(struct ofi_rdm_fenced *item)
 {
-	return (struct ofi_rdm_op *)((char *)item - offsetof(struct ofi_rdm_op, fenced));
+	return ofi_container(item, struct ofi_rdm_op, fenced);
 }
 
 static void submit_op(struct ofi_rdm_peer *peer, struct ofi_rdm_op *op)

@@ -2,6 +2,7 @@
 /* Matching: classes of receives, the unexpected queue with its indexes, and the slow path. */
 #include "match.h"
 #include "src/ds/compiler.h"
+#include "src/ds/container.h"
 
 static struct ofi_rdm_match_recv *recv_of(struct ofi_rdm_match_node *node)
 {
@@ -396,8 +397,7 @@ struct ofi_rdm_match_msg *ofi_rdm_match_peek(struct ofi_rdm_match *m, uint32_t s
 	node = *ofi_rdm_match_find(&m->indexed, tag & ~ignore, m->indexes[i].from | src);
 	if (!node)
 		return NULL;
-	return (struct ofi_rdm_match_msg *)((char *)(node - i) -
-					    offsetof(struct ofi_rdm_match_msg, nodes));
+	return ofi_container(node - i, struct ofi_rdm_match_msg, nodes);
 }
 
 void ofi_rdm_match_index(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg)

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <rdma/fi_errno.h>
 #include "policy_int.h"
+#include "src/ds/container.h"
 #include "src/ds/min.h"
 
 #define LOOK_MS 2  /* interval for checking whether a connection has drained */
@@ -398,7 +399,7 @@ static void conn_pass(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 
 static struct ofi_rdm_conn *conn_of(struct ofi_rdm_due_node *due)
 {
-	return (struct ofi_rdm_conn *)((char *)due - offsetof(struct ofi_rdm_conn, due));
+	return ofi_container(due, struct ofi_rdm_conn, due);
 }
 
 struct ofi_rdm_conn *ofi_rdm_conn_poll(struct ofi_rdm_conn_set *set,

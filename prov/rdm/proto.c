@@ -176,8 +176,7 @@ void ofi_rdm_proto_resume(struct ofi_rdm_proto *proto)
 		return;
 	budget->resuming = true;
 	while ((flow = ofi_rdm_flow_resume(budget)))
-		send_all((struct ofi_rdm_proto_peer *)((char *)flow -
-						       offsetof(struct ofi_rdm_proto_peer, flow)));
+		send_all(ofi_container(flow, struct ofi_rdm_proto_peer, flow));
 	budget->resuming = false;
 }
 

@@ -49,7 +49,7 @@ static void copy_in(struct ofi_rdm_proto_in *in, size_t offset, const uint8_t *f
 		in->err = FI_EIO;
 }
 
-void ofi_rdm_proto_in_attach(struct ofi_rdm_proto_in *in, struct ofi_rdm_proto_recv *recv)
+static void in_attach(struct ofi_rdm_proto_in *in, struct ofi_rdm_proto_recv *recv)
 {
 	in->recv = recv;
 	in->base = recv->used;
@@ -89,7 +89,7 @@ static struct ofi_rdm_proto_recv *find_recv(struct ofi_rdm_proto_in *in)
 		return NULL;
 	if (!recv->match.sticky)
 		recv_begin(recv);
-	ofi_rdm_proto_in_attach(in, recv);
+	in_attach(in, recv);
 	if (recv->match.sticky && recv->closed)
 		ofi_rdm_match_remove(m, &recv->match);
 	return recv;
@@ -362,7 +362,7 @@ static bool in_deliver(struct ofi_rdm_proto_in *in, struct ofi_rdm_proto_recv *r
 	struct ofi_rdm_proto_in *part;
 	bool closed;
 
-	ofi_rdm_proto_in_attach(in, recv);
+	in_attach(in, recv);
 	closed = recv->closed;
 	copy_in(in, 0, in->packet.payload, in->packet.payload_len);
 	STAILQ_FOREACH (part, &in->parts, part)

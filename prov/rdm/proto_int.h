@@ -4,6 +4,7 @@
 #define OFI_RDM_PROTO_INT_H
 
 #include "proto.h"
+#include "src/ds/container.h"
 #include "src/ds/min.h"
 
 static inline struct ofi_rdm_proto_out *ofi_rdm_proto_out_of(struct ofi_rdm_flow_node *node)
@@ -27,9 +28,6 @@ static inline uint32_t ofi_rdm_proto_index(uint32_t id)
 	return id & ((1u << OFI_RDM_PROTO_INDEX_BITS) - 1);
 }
 
-/* Registers the entries of iov, all or none. Returns 0 or -FI_E*. */
-int ofi_rdm_proto_reg(struct ofi_rdm_proto_peer *peer, const struct iovec *iov, uint8_t count,
-		      enum ofi_rdm_proto_access access, struct ofi_rdm_proto_mr *mr);
 void ofi_rdm_proto_dereg(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr,
 			 uint8_t *count);
 /*
@@ -57,7 +55,7 @@ void ofi_rdm_proto_owe(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_ite
 		       enum ofi_rdm_proto_owes what);
 static inline struct ofi_rdm_proto_in *ofi_rdm_proto_in_of(struct ofi_rdm_proto_item *item)
 {
-	return (struct ofi_rdm_proto_in *)((char *)item - offsetof(struct ofi_rdm_proto_in, item));
+	return ofi_container(item, struct ofi_rdm_proto_in, item);
 }
 
 /* in proto_out.c */
@@ -72,7 +70,6 @@ struct ofi_rdm_proto_out *ofi_rdm_proto_out_find(struct ofi_rdm_proto_peer *peer
 						 enum ofi_rdm_proto_out_state state);
 
 /* in proto_in.c */
-void ofi_rdm_proto_in_attach(struct ofi_rdm_proto_in *in, struct ofi_rdm_proto_recv *recv);
 /* Completes the message's receive. */
 void ofi_rdm_proto_in_finish(struct ofi_rdm_proto_in *in);
 /* Sends an ACK if one is wanted and can be sent, then ends the message. */

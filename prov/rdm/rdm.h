@@ -18,6 +18,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 #include "src/ds/bias.h"
+#include "src/ds/container.h"
 #include "src/ds/index.h"
 #include "prov/base/cntr.h"
 #include "src/ds/lock.h"
@@ -253,7 +254,7 @@ static inline int ofi_rdm_not_enabled(const struct ofi_rdm_ep *ep)
 /* Returns the endpoint that a protocol is part of. */
 static inline struct ofi_rdm_ep *ofi_rdm_of_proto(struct ofi_rdm_proto *proto)
 {
-	return (struct ofi_rdm_ep *)((char *)proto - offsetof(struct ofi_rdm_ep, proto));
+	return ofi_container(proto, struct ofi_rdm_ep, proto);
 }
 
 static inline struct ofi_rdm_ep *ofi_rdm(struct fid_ep *fid)

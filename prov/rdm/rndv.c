@@ -7,8 +7,9 @@
 #include "prov/base/desc.h"
 #include "proto_int.h"
 
-int ofi_rdm_proto_reg(struct ofi_rdm_proto_peer *peer, const struct iovec *iov, uint8_t count,
-		      enum ofi_rdm_proto_access access, struct ofi_rdm_proto_mr *mr)
+/* Registers the entries of iov, all or none. Returns 0 or -FI_E*. */
+static int reg_all(struct ofi_rdm_proto_peer *peer, const struct iovec *iov, uint8_t count,
+		   enum ofi_rdm_proto_access access, struct ofi_rdm_proto_mr *mr)
 {
 	uint8_t i;
 	int ret;
@@ -90,7 +91,7 @@ int ofi_rdm_proto_rndv_announce(struct ofi_rdm_proto_out *out)
 	if (!props->can_read && !props->can_write)
 		return -FI_EOPNOTSUPP;
 	if (!out->mr_count) {
-		ret = ofi_rdm_proto_reg(out->peer, out->iov, out->count, needed(out), out->mr);
+		ret = reg_all(out->peer, out->iov, out->count, needed(out), out->mr);
 		if (ret)
 			return ret == -FI_EAGAIN ? -FI_ENOMEM : ret;
 		out->mr_count = out->count;
@@ -175,8 +176,7 @@ static int reg_destination(struct ofi_rdm_proto_in *in, uint8_t count, uint8_t c
 	}
 	if (!in->recv->desc || !in->peer->proto->config.descriptors ||
 	    !in->peer->proto->ops->registered(in->peer->proto, in->recv->desc, in->iov))
-		return ofi_rdm_proto_reg(in->peer, in->iov, count, OFI_RDM_PROTO_DESTINATION,
-					 in->mr);
+		return reg_all(in->peer, in->iov, count, OFI_RDM_PROTO_DESTINATION, in->mr);
 	in->mr[0] = (struct ofi_rdm_proto_mr){ .lkey = ofi_desc_lkey(in->recv->desc) };
 	return 0;
 }
@@ -215,7 +215,7 @@ void ofi_rdm_proto_rndv_start(struct ofi_rdm_proto_in *in)
 		return;
 	}
 	if (write)
-		ret = ofi_rdm_proto_reg(peer, in->iov, count, OFI_RDM_PROTO_PEER_WRITES, in->mr);
+		ret = reg_all(peer, in->iov, count, OFI_RDM_PROTO_PEER_WRITES, in->mr);
 	else
 		ret = props->can_read ? reg_destination(in, count, copied) : -FI_EOPNOTSUPP;
 	if (ret) {

@@ -5,6 +5,7 @@
  * of that connection only. Each pair of ends has its own clock.
  */
 #include <string.h>
+#include "src/ds/container.h"
 #include "rdm_sim.h"
 
 static const struct ofi_rdm_ack_params sim_ack_params = {
@@ -115,7 +116,7 @@ static bool transmit(struct sim_qp *qp, struct sim_wr *wr)
 
 static struct sim_wr *wr_of(struct ofi_rdm_ack_node *node)
 {
-	return (struct sim_wr *)((char *)node - offsetof(struct sim_wr, node));
+	return ofi_container(node, struct sim_wr, node);
 }
 
 /* Completes a work request. Completions are reported in order. */

@@ -73,7 +73,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 
 static struct ofi_rdm_ep *ep_of(struct ofi_rdm_proto *proto)
 {
-	return (struct ofi_rdm_ep *)((char *)proto - offsetof(struct ofi_rdm_ep, proto));
+	return ofi_container(proto, struct ofi_rdm_ep, proto);
 }
 
 static void ep_progress(struct ofi_rdm_proto *proto)

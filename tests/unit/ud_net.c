@@ -254,7 +254,7 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 
 static int poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 {
-	struct device *device = (struct device *)((char *)cq - offsetof(struct device, cq));
+	struct device *device = ofi_container(cq, struct device, cq);
 	struct ibv_wc first;
 	int n = 0, other;
 

@@ -148,7 +148,7 @@ int vrb_mc_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_
 
 static void rig_fatal(struct vrb_owner *owner, int err)
 {
-	vrb_ep_down(vrb_owner_of(owner, struct vrb_ep, owner), -err);
+	vrb_ep_down(ofi_container(owner, struct vrb_ep, owner), -err);
 }
 
 const struct vrb_owner_ops vrb_ep_owner_ops = { .fatal = rig_fatal };

@@ -15,13 +15,6 @@
 #include "prov/verbs/provider/prov.h"
 #include "req.h"
 
-static void owner_give(struct vrb_owner *owner, const struct vrb_owner_ops *ops,
-		       const struct rdma_cm_event *event, struct vrb_cm_left *left)
-{
-	if (ops->event)
-		ops->event(owner, event, left);
-}
-
 static struct vrb_cm_left cm_deliver(struct vrb_cm *cm, const struct rdma_cm_event *event)
 {
 	bool request = event->event == RDMA_CM_EVENT_CONNECT_REQUEST, locked;
@@ -34,10 +27,10 @@ static struct vrb_cm_left cm_deliver(struct vrb_cm *cm, const struct rdma_cm_eve
 	ops = owner->ops;
 	locked = ops->locked && !request; /* an id that listens keeps its owner */
 	if (locked)
-		owner_give(owner, ops, event, &left);
+		ops->event(owner, event, &left);
 	ofi_unlock(&cm->lock);
 	if (!locked)
-		owner_give(owner, ops, event, &left);
+		ops->event(owner, event, &left);
 	return left;
 }
 
@@ -47,7 +40,7 @@ static struct vrb_cm_left cm_deliver(struct vrb_cm *cm, const struct rdma_cm_eve
  */
 static void cm_ready(struct ofi_source *source)
 {
-	struct vrb_cm *cm = (struct vrb_cm *)((char *)source - offsetof(struct vrb_cm, source));
+	struct vrb_cm *cm = ofi_container(source, struct vrb_cm, source);
 	struct rdma_cm_event *event;
 	struct vrb_cm_left left;
 	bool idle;

@@ -23,6 +23,7 @@
 #include <sys/socket.h>
 #include <rdma/rdma_cma.h>
 #include <rdma/fabric.h>
+#include "src/ds/container.h"
 #include "src/ds/lock.h"
 #include "prov/base/loop.h"
 
@@ -40,8 +41,8 @@ struct vrb_cm_left {
 };
 
 /*
- * Callbacks of the owner of an id or a queue pair, called by the event thread. Events whose
- * callback is NULL are ignored.
+ * Callbacks of the owner of an id or a queue pair, called by the event thread. The owner of an id
+ * has event(); of the others, those that are NULL ignore what happened.
  */
 struct vrb_owner_ops {
 	void (*event)(struct vrb_owner *owner, const struct rdma_cm_event *event,
@@ -58,8 +59,6 @@ struct vrb_owner_ops {
 struct vrb_owner {
 	const struct vrb_owner_ops *ops;
 };
-
-#define vrb_owner_of(owner, type, member) ((type *)((char *)(owner)-offsetof(type, member)))
 
 struct vrb_cm {
 	struct vrb_fabric *fabric;

@@ -48,7 +48,7 @@ static void step_failed(struct vrb_ep *ep, enum vrb_step step, const struct rdma
 static void conn_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
 			  struct vrb_cm_left *left)
 {
-	struct vrb_ep *ep = vrb_owner_of(owner, struct vrb_ep, conn.owner);
+	struct vrb_ep *ep = ofi_container(owner, struct vrb_ep, conn.owner);
 	struct vrb_step_arg arg = { 0 };
 
 	(void)left;

@@ -4,7 +4,6 @@
  * conn.state.
  */
 #include <errno.h>
-#include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include <ofi/addr.h>

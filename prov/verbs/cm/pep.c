@@ -193,7 +193,7 @@ static struct rdma_cm_id *pep_event(struct vrb_pep *pep, const struct rdma_cm_ev
 static void pep_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
 			 struct vrb_cm_left *left)
 {
-	left->refuse = pep_event(vrb_owner_of(owner, struct vrb_pep, owner), event);
+	left->refuse = pep_event(ofi_container(owner, struct vrb_pep, owner), event);
 }
 
 static const struct vrb_owner_ops pep_owner_ops = {

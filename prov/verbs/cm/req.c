@@ -87,7 +87,7 @@ void vrb_req_orphan(struct vrb_cm *cm, const void *listener)
 static void req_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
 			 struct vrb_cm_left *left)
 {
-	struct vrb_req *req = vrb_owner_of(owner, struct vrb_req, owner);
+	struct vrb_req *req = ofi_container(owner, struct vrb_req, owner);
 
 	(void)left;
 	if (event->event == RDMA_CM_EVENT_TIMEWAIT_EXIT ||

@@ -43,7 +43,7 @@ static void sidr_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *e
 {
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return;
-	sidr_answer(vrb_owner_of(owner, struct vrb_sidr_server, owner), event);
+	sidr_answer(ofi_container(owner, struct vrb_sidr_server, owner), event);
 	left->destroy = event->id;
 }
 

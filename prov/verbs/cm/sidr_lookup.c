@@ -115,7 +115,7 @@ static int event_err(const struct rdma_cm_event *event)
 static void sidr_lookup_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
 				 struct vrb_cm_left *left)
 {
-	struct vrb_sidr_lookup *lookup = vrb_owner_of(owner, struct vrb_sidr_lookup, owner);
+	struct vrb_sidr_lookup *lookup = ofi_container(owner, struct vrb_sidr_lookup, owner);
 	int ret;
 
 	(void)left;

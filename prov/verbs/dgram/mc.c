@@ -220,7 +220,7 @@ static bool on_our_port(const struct vrb_mc *mc, const struct rdma_cm_id *id)
 static void mc_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
 			struct vrb_cm_left *left)
 {
-	struct vrb_mc *mc = vrb_owner_of(owner, struct vrb_mc, owner);
+	struct vrb_mc *mc = ofi_container(owner, struct vrb_mc, owner);
 	int err;
 
 	(void)left;

@@ -21,7 +21,7 @@ static void ep_fatal(struct vrb_ep *ep, int err)
 
 static void qp_event(struct vrb_owner *owner, enum ibv_event_type type)
 {
-	struct vrb_ep *ep = vrb_owner_of(owner, struct vrb_ep, owner);
+	struct vrb_ep *ep = ofi_container(owner, struct vrb_ep, owner);
 
 	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL, "endpoint %p: %s\n", (void *)ep,
 		ibv_event_type_str(type));
@@ -51,7 +51,7 @@ static void qp_event(struct vrb_owner *owner, enum ibv_event_type type)
 
 static void qp_fatal(struct vrb_owner *owner, int err)
 {
-	ep_fatal(vrb_owner_of(owner, struct vrb_ep, owner), err);
+	ep_fatal(ofi_container(owner, struct vrb_ep, owner), err);
 }
 
 const struct vrb_owner_ops vrb_ep_owner_ops = { .qp_event = qp_event, .fatal = qp_fatal };

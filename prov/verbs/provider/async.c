@@ -8,6 +8,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "async.h"
+#include "src/ds/container.h"
 #include "prov/verbs/queue/cq.h"
 #include "domain.h"
 #include "prov/verbs/msg/ep.h"
@@ -149,8 +150,7 @@ static void async_event(struct vrb_domain *domain, const struct ibv_async_event 
 
 static void async_ready(struct ofi_source *source)
 {
-	struct vrb_domain *domain =
-		(struct vrb_domain *)((char *)source - offsetof(struct vrb_domain, async));
+	struct vrb_domain *domain = ofi_container(source, struct vrb_domain, async);
 	struct ibv_async_event event;
 	int i;
 

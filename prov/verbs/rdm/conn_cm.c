@@ -320,7 +320,7 @@ static void conn_event(struct vrb_rc_conn *conn, const struct rdma_cm_event *eve
 struct rdma_cm_id *vrb_rdm_conn_take_event(struct vrb_owner *owner,
 					   const struct rdma_cm_event *event)
 {
-	struct vrb_rc_conn *conn = vrb_owner_of(owner, struct vrb_rc_conn, owner);
+	struct vrb_rc_conn *conn = ofi_container(owner, struct vrb_rc_conn, owner);
 	struct rdma_cm_id *id;
 
 	if (conn->ep->closing || conn->state >= VRB_RC_CONN_ENDED)
@@ -336,13 +336,13 @@ struct rdma_cm_id *vrb_rdm_conn_take_event(struct vrb_owner *owner,
 static void conn_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
 			  struct vrb_cm_left *left)
 {
-	vrb_rdm_conn_event(vrb_owner_of(owner, struct vrb_rc_conn, owner)->ep,
+	vrb_rdm_conn_event(ofi_container(owner, struct vrb_rc_conn, owner)->ep,
 			   vrb_rdm_conn_take_event, owner, event, left);
 }
 
 static void conn_qp_event(struct vrb_owner *owner, enum ibv_event_type type)
 {
-	vrb_rdm_conn_qp_event(vrb_owner_of(owner, struct vrb_rc_conn, owner), type);
+	vrb_rdm_conn_qp_event(ofi_container(owner, struct vrb_rc_conn, owner), type);
 }
 
 const struct vrb_owner_ops vrb_rc_conn_ops = { .event = conn_cm_event, .qp_event = conn_qp_event };

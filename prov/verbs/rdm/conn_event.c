@@ -103,8 +103,7 @@ void vrb_rdm_conn_free_deferred(struct ofi_rdm_ep *ep)
 static void request_destroy(struct vrb_rdm_deferred *deferred)
 {
 	struct vrb_rdm_cm_event *pending =
-		(struct vrb_rdm_cm_event *)((char *)deferred -
-					    offsetof(struct vrb_rdm_cm_event, deferred));
+		ofi_container(deferred, struct vrb_rdm_cm_event, deferred);
 
 	rdma_destroy_id(pending->refused);
 }
@@ -112,7 +111,7 @@ static void request_destroy(struct vrb_rdm_deferred *deferred)
 static void request_free(struct ofi_rdm_ep *ep, struct ofi_rdm_task *end)
 {
 	(void)ep;
-	free((char *)end - offsetof(struct vrb_rdm_cm_event, deferred.end));
+	free(ofi_container(end, struct vrb_rdm_cm_event, deferred.end));
 }
 
 static void cm_event_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)

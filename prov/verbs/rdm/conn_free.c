@@ -21,8 +21,7 @@ void vrb_rdm_conn_free_later(struct vrb_rc_conn *conn)
  */
 static void conn_ended(struct ofi_rdm_ep *ep, struct ofi_rdm_task *end)
 {
-	struct vrb_rc_conn *conn =
-		(struct vrb_rc_conn *)((char *)end - offsetof(struct vrb_rc_conn, deferred.end));
+	struct vrb_rc_conn *conn = ofi_container(end, struct vrb_rc_conn, deferred.end);
 	struct ofi_rdm_peer *peer = conn->peer;
 
 	vrb_rdm_poll_all(ep);
@@ -37,8 +36,7 @@ static void conn_ended(struct ofi_rdm_ep *ep, struct ofi_rdm_task *end)
 
 static void destroy_conn(struct vrb_rdm_deferred *deferred)
 {
-	struct vrb_rc_conn *conn =
-		(struct vrb_rc_conn *)((char *)deferred - offsetof(struct vrb_rc_conn, deferred));
+	struct vrb_rc_conn *conn = ofi_container(deferred, struct vrb_rc_conn, deferred);
 
 	if (conn->id)
 		rdma_destroy_id(conn->id);

@@ -59,9 +59,7 @@ static void tick_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *tick)
 /* Called by the event thread. */
 static void timer_ready(struct ofi_source *source)
 {
-	struct ofi_rdm_ep *ep =
-		&((struct vrb_rc_ep *)((char *)source - offsetof(struct vrb_rc_ep, conns.timer)))
-			 ->rdm;
+	struct ofi_rdm_ep *ep = &ofi_container(source, struct vrb_rc_ep, conns.timer)->rdm;
 	struct vrb_rdm_conns *conns = &vrb_rc(ep)->conns;
 	uint64_t expired = vrb_rdm_conn_expired(conns);
 
@@ -211,8 +209,6 @@ static int listen_at(struct ofi_rdm_ep *ep, const char *call, const struct socka
 	struct ofi_rdm_addr self;
 	int ret;
 
-	listener->ep = ep;
-	listener->owner.ops = &vrb_rdm_listener_ops;
 	ret = vrb_cm_bind_id(vrb_rdm_conn_cm(ep), call, &listener->owner, vrb_rc_domain(ep)->ud,
 			     local, &id);
 	if (ret)
@@ -241,15 +237,15 @@ int vrb_rdm_conn_setname(struct ofi_rdm_ep *ep, const struct sockaddr_storage *l
 
 static int listen_by_info(struct ofi_rdm_ep *ep)
 {
+	struct vrb_rdm_listener *listener = &vrb_rc(ep)->conns.listener;
 	struct sockaddr_storage local;
 	int ret;
 
+	listener->ep = ep;
+	listener->owner.ops = &vrb_rdm_listener_ops;
 	/* Requests arrive on the queue pair itself. */
-	if (ep->info->addr_format == FI_ADDR_EFA) {
-		vrb_rc(ep)->conns.listener.ep = ep;
-		vrb_rc(ep)->conns.listener.owner.ops = &vrb_rdm_listener_ops;
+	if (ep->info->addr_format == FI_ADDR_EFA)
 		return 0;
-	}
 	ret = vrb_source_choose(vrb_rc_domain(ep), ep->info);
 	if (!ret)
 		ret = ofi_name_in(&vrb_prov, "fi_endpoint", ep->info->addr_format,

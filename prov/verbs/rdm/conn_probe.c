@@ -35,8 +35,7 @@ static bool probe_begin(struct vrb_rdm_host_probe *probe)
 static void probe_destroy(struct vrb_rdm_deferred *deferred)
 {
 	struct vrb_rdm_host_probe *probe =
-		(struct vrb_rdm_host_probe *)((char *)deferred -
-					      offsetof(struct vrb_rdm_host_probe, deferred));
+		ofi_container(deferred, struct vrb_rdm_host_probe, deferred);
 
 	if (probe->id)
 		rdma_destroy_id(probe->id);
@@ -45,7 +44,7 @@ static void probe_destroy(struct vrb_rdm_deferred *deferred)
 static void probe_free(struct ofi_rdm_ep *ep, struct ofi_rdm_task *end)
 {
 	(void)ep;
-	free((char *)end - offsetof(struct vrb_rdm_host_probe, deferred.end));
+	free(ofi_container(end, struct vrb_rdm_host_probe, deferred.end));
 }
 
 /* The event thread may free the probe at once. */
@@ -117,12 +116,6 @@ static void peer_heard(struct ofi_rdm_peer *peer)
 	vrb_rdm_conn_step(peer, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ANSWERED });
 }
 
-static void host_answered(struct ofi_rdm_peer *peer)
-{
-	vrb_rdm_conn_heard(peer);
-	peer_heard(peer);
-}
-
 /*
  * Handles the answer about a connection. The host answers for itself, and for a port on which
  * nobody listens, but not for a process, except that it rejects a request if too many wait for the
@@ -177,7 +170,8 @@ static void probe_step(struct vrb_rdm_host_probe *probe, const struct rdma_cm_ev
 	bool goes_on, counts = !probe->asked;
 
 	if (is_answer(probe, event)) {
-		host_answered(peer);
+		vrb_rdm_conn_heard(peer);
+		peer_heard(peer);
 		return;
 	}
 	goes_on = probe_go_on(probe, event->event);
@@ -190,7 +184,7 @@ static void probe_step(struct vrb_rdm_host_probe *probe, const struct rdma_cm_ev
 
 static struct rdma_cm_id *probe_event(struct vrb_owner *owner, const struct rdma_cm_event *event)
 {
-	struct vrb_rdm_host_probe *probe = vrb_owner_of(owner, struct vrb_rdm_host_probe, owner);
+	struct vrb_rdm_host_probe *probe = ofi_container(owner, struct vrb_rdm_host_probe, owner);
 
 	if (!probe->ep->closing && probe->peer && probe->number)
 		ask_step(probe, event);
@@ -202,7 +196,7 @@ static struct rdma_cm_id *probe_event(struct vrb_owner *owner, const struct rdma
 static void probe_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
 			   struct vrb_cm_left *left)
 {
-	vrb_rdm_conn_event(vrb_owner_of(owner, struct vrb_rdm_host_probe, owner)->ep, probe_event,
+	vrb_rdm_conn_event(ofi_container(owner, struct vrb_rdm_host_probe, owner)->ep, probe_event,
 			   owner, event, left);
 }
 
@@ -215,11 +209,6 @@ static bool is_within(uint64_t when, unsigned int intervals)
 	       ofi_now_ms() - when < intervals * (uint64_t)vrb_params.rdm_connect_timeout / 8;
 }
 
-static bool is_recent(uint64_t when)
-{
-	return is_within(when, 1);
-}
-
 /*
  * Returns true if the host has just answered, or another peer's probe of it is on its way, which
  * counts for this peer, too, once it is sent.
@@ -228,11 +217,11 @@ static bool host_is_probed(struct ofi_rdm_peer *peer)
 {
 	struct vrb_rdm_host *host = probe_host_of(peer);
 
-	if (is_recent(host->heard)) {
+	if (is_within(host->heard, 1)) {
 		peer_heard(peer);
 		return true;
 	}
-	if (is_recent(host->begun)) {
+	if (is_within(host->begun, 1)) {
 		/* An earlier probe counts, too, because the latest one may not be sent yet. */
 		if (is_within(host->asked, 2) && host->heard < host->asked)
 			peer_probed(peer);

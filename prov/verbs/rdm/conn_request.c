@@ -319,7 +319,7 @@ static void log_refused(const struct ofi_rdm_ep *ep, const struct rdma_cm_event 
 struct rdma_cm_id *vrb_rdm_conn_take_request(struct vrb_owner *owner,
 					     const struct rdma_cm_event *event)
 {
-	struct ofi_rdm_ep *ep = vrb_owner_of(owner, struct vrb_rdm_listener, owner)->ep;
+	struct ofi_rdm_ep *ep = ofi_container(owner, struct vrb_rdm_listener, owner)->ep;
 	uint8_t wire[VRB_CM_WIRE_MAX];
 	enum ofi_rdm_cmwire_reason reason;
 	uint8_t len;
@@ -342,7 +342,7 @@ struct rdma_cm_id *vrb_rdm_conn_take_request(struct vrb_owner *owner,
 static void listener_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
 			   struct vrb_cm_left *left)
 {
-	struct ofi_rdm_ep *ep = vrb_owner_of(owner, struct vrb_rdm_listener, owner)->ep;
+	struct ofi_rdm_ep *ep = ofi_container(owner, struct vrb_rdm_listener, owner)->ep;
 
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
 		vrb_rdm_conn_event(ep, vrb_rdm_conn_take_request, owner, event, left);

@@ -6,8 +6,7 @@
 /* Handles news: the peer's first packet arrived, it is silent, or the connection has ended. */
 static void ud_news_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)
 {
-	struct vrb_rc_conn *conn =
-		(struct vrb_rc_conn *)((char *)task - offsetof(struct vrb_rc_conn, news.task));
+	struct vrb_rc_conn *conn = ofi_container(task, struct vrb_rc_conn, news.task);
 	bool silent = conn->news.silent, met = conn->news.met;
 	int err = conn->news.err;
 

@@ -39,7 +39,7 @@
 /* A timer checks the queue pairs that were given back, so the event wakes nobody. */
 static void old_event(struct vrb_owner *owner, enum ibv_event_type type)
 {
-	struct vrb_ud_rc *rc = vrb_owner_of(owner, struct vrb_ud_rc, owner);
+	struct vrb_ud_rc *rc = ofi_container(owner, struct vrb_ud_rc, owner);
 
 	if (type == IBV_EVENT_QP_LAST_WQE_REACHED)
 		__atomic_store_n(&rc->let_go, true, __ATOMIC_RELEASE);
@@ -351,8 +351,7 @@ bool vrb_ud_old_due(struct ofi_rdm_ep *ep, uint64_t now)
 /* Called without the lock, because the handler of an event of the queue pair may wait for it. */
 static void old_destroy(struct vrb_rdm_deferred *deferred)
 {
-	struct vrb_ud_rc *rc =
-		(struct vrb_ud_rc *)((char *)deferred - offsetof(struct vrb_ud_rc, deferred));
+	struct vrb_ud_rc *rc = ofi_container(deferred, struct vrb_ud_rc, deferred);
 
 	if (rc->qp)
 		ibv_destroy_qp(rc->qp);
@@ -364,7 +363,7 @@ static void old_free(struct ofi_rdm_ep *ep, struct ofi_rdm_task *end)
 
 	all->rcs.count--;
 	all->rcs.look = 0;
-	free((char *)end - offsetof(struct vrb_ud_rc, deferred.end));
+	free(ofi_container(end, struct vrb_ud_rc, deferred.end));
 }
 
 void vrb_ud_take_old(struct ofi_rdm_ep *ep, struct vrb_rdm_deferred_list *to)

@@ -39,7 +39,7 @@ static int start_qp(struct vrb_ud *all)
 
 static void ud_qp_event(struct vrb_owner *owner, enum ibv_event_type type)
 {
-	struct vrb_ud *all = vrb_owner_of(owner, struct vrb_ud, owner);
+	struct vrb_ud *all = ofi_container(owner, struct vrb_ud, owner);
 
 	if (type != IBV_EVENT_QP_FATAL && type != IBV_EVENT_QP_REQ_ERR &&
 	    type != IBV_EVENT_QP_ACCESS_ERR)
