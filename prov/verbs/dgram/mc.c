@@ -117,12 +117,18 @@ static int check_flags(const struct vrb_dgram *ep, uint64_t flags)
 
 /* Events. */
 
-static void report_error(const struct vrb_mc *mc, const char *call, int err, int prov_errno)
+static int mc_failed(const struct vrb_mc *mc, const char *call, int err)
 {
 	char text[OFI_ADDR_STRLEN];
 
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_join: %s, group %s: %s%s\n", call,
+	return ofi_refuse(
+		&vrb_prov, FI_LOG_EP_CTRL, vrb_errno(err), "fi_join: %s, group %s: %s%s\n", call,
 		ofi_addr_str(sa(&mc->addr), text, sizeof(text)), fi_strerror(err), vrb_remedy(err));
+}
+
+static void report_error(const struct vrb_mc *mc, const char *call, int err, int prov_errno)
+{
+	mc_failed(mc, call, err);
 	ofi_eq_report_err(mc->eq, &mc->fid.fid, err, prov_errno);
 }
 
@@ -293,16 +299,6 @@ static void local_addr(const struct vrb_dgram *ep, struct sockaddr_storage *ss)
 		ss->ss_family = AF_UNSPEC;
 }
 
-static int mc_failed(const struct vrb_mc *mc, const char *call)
-{
-	char text[OFI_ADDR_STRLEN];
-	int err = vrb_err_cause(errno);
-
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_join: %s, group %s: %s%s\n", call,
-		ofi_addr_str(sa(&mc->addr), text, sizeof(text)), fi_strerror(err), vrb_remedy(err));
-	return vrb_errno(err);
-}
-
 /*
  * An id that is bound to an address has its device at once; otherwise the route determines the
  * device.
@@ -322,12 +318,12 @@ static int mc_start(struct vrb_mc *mc)
 	if (local.ss_family != mc->addr.ss_family)
 		return rdma_resolve_addr(mc->id, NULL, (struct sockaddr *)&mc->addr,
 					 vrb_params.resolve_timeout)
-			       ? mc_failed(mc, "rdma_resolve_addr")
+			       ? mc_failed(mc, "rdma_resolve_addr", vrb_err_cause(errno))
 			       : 0;
 	if (rdma_bind_addr(mc->id, (struct sockaddr *)&local))
-		return mc_failed(mc, "rdma_bind_addr");
+		return mc_failed(mc, "rdma_bind_addr", vrb_err_cause(errno));
 	errno = mc_ask(mc, mc->id);
-	return errno ? mc_failed(mc, "rdma_join_multicast") : 0;
+	return errno ? mc_failed(mc, "rdma_join_multicast", vrb_err_cause(errno)) : 0;
 }
 
 int vrb_mc_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc **mc_fid,
