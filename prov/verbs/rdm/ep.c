@@ -2,11 +2,8 @@
 /* The device's part of an endpoint: its queues, its buffers, and the templates of the fast path. */
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <rdma/fi_errno.h>
-#include <rdma/providers/fi_log.h>
 #include "conn.h"
-#include "prov/base/refuse.h"
 #include "prov/rdm/cq.h"
 #include "prov/rdm/ep.h"
 #include "prov/rdm/sep.h"
@@ -31,12 +28,6 @@
 
 _Static_assert(VRB_RDM_WR_MIN == OFI_RDM_WIRE_WINDOW + 1 + VRB_SHM_WAKES,
 	       "a device that is offered has connections with a whole ring");
-
-static int ep_failed(const char *call, int err)
-{
-	return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, vrb_errno(err), "fi_enable: %s: %s%s\n", call,
-			  strerror(err), vrb_remedy(err));
-}
 
 static int cq_size(const struct ofi_rdm_ep *ep)
 {
@@ -96,12 +87,13 @@ int vrb_rc_enable(struct ofi_rdm_ep *ep)
 		vrb_rc(ep)->channel = ibv_create_comp_channel(vrb_rc_domain(ep)->ctx);
 	}
 	if (!vrb_rc(ep)->channel)
-		return ep_failed("ibv_create_comp_channel", errno);
+		return vrb_failed(vrb_rc_domain(ep)->ctx, errno,
+				  "fi_enable: ibv_create_comp_channel");
 	if (fcntl(vrb_rc(ep)->channel->fd, F_SETFL, O_NONBLOCK))
-		return ep_failed("fcntl", errno);
+		return vrb_failed(vrb_rc_domain(ep)->ctx, errno, "fi_enable: fcntl");
 	size = cq_size(ep);
 	if (vrb_rdm_create_cq(ep, size))
-		return ep_failed("ibv_create_cq", errno);
+		return vrb_failed(vrb_rc_domain(ep)->ctx, errno, "fi_enable: ibv_create_cq");
 	if (vrb_rc_domain(ep)->ud) {
 		ret = vrb_rc(ep)->ud ? 0 : vrb_ud_open(ep, &vrb_rdm_ud_calls);
 		return ret ? ret : receive_now(ep);
@@ -110,7 +102,7 @@ int vrb_rc_enable(struct ofi_rdm_ep *ep)
 	if (!vrb_rc(ep)->srq)
 		vrb_rc(ep)->srq = ibv_create_srq(vrb_rc_domain(ep)->pd, &srq);
 	if (!vrb_rc(ep)->srq)
-		return ep_failed("ibv_create_srq", errno);
+		return vrb_failed(vrb_rc_domain(ep)->ctx, errno, "fi_enable: ibv_create_srq");
 	vrb_rc(ep)->room.size = (uint32_t)size;
 	vrb_rc(ep)->room.left = vrb_rc(ep)->room.size - vrb_rc(ep)->rx.depth;
 	return receive_now(ep);
@@ -182,7 +174,7 @@ static int set_inline(struct ofi_rdm_ep *ep)
 		return 0;
 	err = vrb_inline_max(domain->ctx, IBV_QPT_RC, &what, &max);
 	if (err)
-		return ep_failed(what, err);
+		return vrb_failed(domain->ctx, err, "fi_enable: %s", what);
 	if (vrb_params.inline_size && max > (uint32_t)vrb_params.inline_size)
 		max = (uint32_t)vrb_params.inline_size;
 	max = max > sizeof(struct ofi_rdm_wire_fast)
