@@ -211,6 +211,7 @@ static void all_that_has_arrived_is_taken(void **state)
 		write_ring(&tx, 0);
 	assert_true(vrb_shm_look(&rc.rdm, DEVICE));
 	for (from_ring = 0;; all_taken++) {
+		assert_true(all_taken <= RING + DEVICE);
 		write_and_give(&tx);
 		if (!vrb_shm_poll_cq(&all.cq, 1, &wc))
 			break;
@@ -221,6 +222,44 @@ static void all_that_has_arrived_is_taken(void **state)
 	assert_int_equal(device_has, MORE);
 	vrb_shm_look_away(&rc.rdm);
 	assert_int_equal(vrb_shm_poll_cq(&all.cq, 1, &wc), 1);
+}
+
+/* What the peer has written since may be a request to stop: nothing is reported before it. */
+static void nothing_sent_is_reported_meanwhile(void **state)
+{
+	struct ofi_shm_ring_tx tx = { .map = &map };
+	struct ibv_wc wc;
+
+	(void)state;
+	post_three(7);
+	write_ring(&tx, 0);
+	assert_true(vrb_shm_look(&rc.rdm, 1));
+	write_and_give(&tx);
+	assert_int_equal(vrb_shm_poll_cq(&all.cq, 1, &wc), 1);
+	assert_ptr_equal(vrb_rdm_rx_of(&wc), &buffers[0].rx);
+	rc.rx.free = NULL;
+	give_buffer(0);
+	assert_int_equal(vrb_shm_poll_cq(&all.cq, 1, &wc), 0);
+	vrb_shm_look_away(&rc.rdm);
+	assert_int_equal(vrb_shm_poll_cq(&all.cq, 1, &wc), 1);
+	assert_ptr_equal(vrb_rdm_rx_of(&wc), &buffers[0].rx);
+	check_next(&slots[0]);
+}
+
+/* The same if the device completes it. */
+static void what_the_device_has_sent_comes_behind(void **state)
+{
+	struct ofi_shm_ring_tx tx = { .map = &map };
+	struct ibv_wc wc;
+
+	(void)state;
+	post_three(0);
+	sent_slot = &slots[0];
+	assert_true(vrb_shm_look(&rc.rdm, 1));
+	write_and_give(&tx);
+	assert_int_equal(vrb_shm_poll_cq(&all.cq, 1, &wc), 1);
+	assert_ptr_equal(vrb_rdm_rx_of(&wc), &buffers[0].rx);
+	check_next(&slots[0]);
 }
 
 /* What is in a ring whose peer begins to use it meanwhile is taken, too. */
@@ -255,6 +294,8 @@ int main(void)
 		cmocka_unit_test_setup(ring_before_turn, begin),
 		cmocka_unit_test_setup(turn_of_connection_that_ends, begin),
 		cmocka_unit_test_setup(all_that_has_arrived_is_taken, begin),
+		cmocka_unit_test_setup(nothing_sent_is_reported_meanwhile, begin),
+		cmocka_unit_test_setup(what_the_device_has_sent_comes_behind, begin),
 		cmocka_unit_test_setup(a_ring_that_begins_is_taken, begin),
 	};
 

@@ -63,6 +63,18 @@ static int report_conn(struct vrb_shm_conn *shm, uint32_t end, int count, struct
 	return n;
 }
 
+/* Returns the end of the packets that the peer has written to the ring by now. */
+static uint64_t written_by_now(const struct vrb_shm_conn *shm)
+{
+	return shm->started ? ofi_shm_ring_written(&shm->rx) : 0;
+}
+
+/* What the peer has written beyond the limit may be a request to stop sending. */
+static bool may_be_stopped(const struct vrb_shm_conn *shm)
+{
+	return vrb_shm_of(shm)->limited && shm->rx.read != written_by_now(shm);
+}
+
 /*
  * Reports sent packets of a connection, which stays in the list until all its packets in the ring
  * are reported and its peer is woken. A wake that is due is posted when an earlier one completes;
@@ -75,7 +87,7 @@ static int report_pending(struct vrb_shm_conn *shm, uint32_t end, int count, str
 
 	if (shm->wake_due && !shm->wakes)
 		vrb_shm_wake(shm);
-	n = report_conn(shm, end, count, wc);
+	n = ofi_unlikely(may_be_stopped(shm)) ? 0 : report_conn(shm, end, count, wc);
 	TAILQ_REMOVE(&all->pending, shm, pending);
 	shm->is_pending = shm->reported != shm->conn->head || shm->wake_due;
 	/* The others have their turns first. */
@@ -243,10 +255,22 @@ static struct vrb_shm_conn *held_from(const struct vrb_shm *all)
 	return conn ? conn->shm : NULL;
 }
 
-/* Returns the end of the packets that the peer has written to the ring by now. */
-static uint64_t written_by_now(const struct vrb_shm_conn *shm)
+/* Returns the shared memory of the connection that the held completion is for, or NULL. */
+static struct vrb_shm_conn *held_for(const struct vrb_shm *all)
 {
-	return shm->started ? ofi_shm_ring_written(&shm->rx) : 0;
+	const struct vrb_rdm_slot *slot = vrb_shm_held_slot(all);
+
+	return slot ? slot->conn->shm : held_from(all);
+}
+
+/*
+ * Returns the shared memory of the connection whose packets come before the held completion, or
+ * NULL. All rings are empty before a completion of what was sent is passed on, unless there are
+ * limits.
+ */
+static struct vrb_shm_conn *held_behind(const struct vrb_shm *all)
+{
+	return ofi_unlikely(all->limited) ? held_for(all) : held_from(all);
 }
 
 /*
@@ -255,7 +279,7 @@ static uint64_t written_by_now(const struct vrb_shm_conn *shm)
  */
 static void hold(struct vrb_shm *all)
 {
-	const struct vrb_shm_conn *shm = held_from(all);
+	const struct vrb_shm_conn *shm = held_behind(all);
 
 	all->has_held = true;
 	all->held_end = shm ? written_by_now(shm) : 0;
@@ -305,7 +329,7 @@ static void skip_retired(const struct vrb_shm *all)
  */
 static int pass_held(struct vrb_shm *all, int count, struct ibv_wc *wc)
 {
-	struct vrb_shm_conn *shm = held_from(all);
+	struct vrb_shm_conn *shm = held_behind(all);
 	bool more;
 	int n = 0;
 
@@ -314,6 +338,7 @@ static int pass_held(struct vrb_shm *all, int count, struct ibv_wc *wc)
 		n = drain_ring(shm, all->held_end, count, wc, &more);
 	if (n == count || all->starved)
 		return n;
+	shm = held_from(all);
 	if (shm)
 		count_arrived(shm, &all->held);
 	skip_retired(all);
@@ -394,14 +419,6 @@ void vrb_shm_arm(struct ofi_rdm_ep *ep)
 	all->sleep = VRB_SHM_ASLEEP;
 }
 
-/* Returns the shared memory of the connection that the held completion is for, or NULL. */
-static struct vrb_shm_conn *held_for(const struct vrb_shm *all)
-{
-	const struct vrb_rdm_slot *slot = vrb_shm_held_slot(all);
-
-	return slot ? slot->conn->shm : held_from(all);
-}
-
 /*
  * Sets the goal: the packets and completions that come before the completion whose turn it is.
  * These include all packets that its peer has written to the ring by now, because a STOP or HALT
@@ -450,7 +467,7 @@ static int take_turn(struct vrb_shm *all, int count, struct ibv_wc *wc)
 {
 	int n = 0;
 
-	if (all->turn_of == VRB_SHM_TURN_RINGS)
+	if (all->turn_of == VRB_SHM_TURN_RINGS || all->limited)
 		return 0;
 	if (!all->goal.is_set)
 		begin_turn(all);
