@@ -150,6 +150,7 @@ static void listening_needs_a_queue(void **state)
 
 	(void)state;
 	assert_int_equal(fi_pep_bind(pep, &bed.eq->fid, 0), -FI_EBUSY);
+	assert_int_equal(fi_pep_bind(pep, &bed.eq->fid, 2), -FI_EBADFLAGS);
 	assert_int_equal(fi_pep_bind(pep, NULL, 0), -FI_EINVAL);
 	assert_int_equal(fi_pep_bind(pep, &pep->fid, 0), -FI_EINVAL);
 	assert_int_equal(vrb_pep_open(&bed.fabric.fid, bed.info, &other, NULL), 0);

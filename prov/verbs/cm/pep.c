@@ -361,14 +361,13 @@ static int pep_reject(struct fid_pep *fid, fid_t handle, const void *param, size
 	return ret;
 }
 
-/* There are no flags; programs pass the event that they wait for. */
+/* There are no flags; programs pass the event that they wait for, which changes nothing. */
 static int pep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct vrb_pep *pep = vrb_pep(fid);
 
-	(void)flags;
 	return ofi_eq_bind(&vrb_prov, FI_LOG_EP_CTRL, "fi_pep_bind", &pep->eq, bfid,
-			   &pep->fabric->ref, 0);
+			   &pep->fabric->ref, flags & ~(uint64_t)FI_CONNREQ);
 }
 
 static int pep_control(struct fid *fid, int command, void *arg)

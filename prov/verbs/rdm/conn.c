@@ -390,7 +390,10 @@ static bool is_awaited(const struct ofi_rdm_peer *peer)
 	return conn->shm ? vrb_shm_is_quiet(conn) : vrb_rc_conn_idle(conn);
 }
 
-/* A read on datagrams that has been asked for has nothing in flight either until its data come. */
+/*
+ * On datagrams, a peer that has acknowledged the request for a read owes its data, and nothing is
+ * in flight.
+ */
 static void watch_peer(struct ofi_rdm_peer *peer)
 {
 	struct vrb_rc_conn *conn = vrb_rc_peer(peer)->conn;
