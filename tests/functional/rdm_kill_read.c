@@ -11,7 +11,7 @@
 enum { MIB = 1 << 20, MOST = 4 * MIB, READS = 4 };
 enum { FIRST = 1, FILL = 0xa5 };
 
-/* What is read from it, and how; the last fills the connection's queue. */
+/* Each round makes so many reads of that length; the last one fills the connection's queue. */
 static const struct {
 	unsigned int count;
 	size_t len;
@@ -90,14 +90,14 @@ static void round_of(struct node *node, struct child *victim, unsigned int count
 
 static void test(void)
 {
-	struct child victims[3];
+	struct child victims[ARRAY_SIZE(rounds)];
 	struct node node;
 	size_t i;
 
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < ARRAY_SIZE(rounds); i++)
 		victims[i] = child_start(peer, NULL);
 	node_open(&node, NULL);
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < ARRAY_SIZE(rounds); i++)
 		round_of(&node, &victims[i], rounds[i].count, rounds[i].len);
 	node_close(&node);
 }

@@ -134,10 +134,10 @@ static void lost_bell_is_found(void **state)
 	give_buffer(0);
 	write_ring(&tx, 0);
 	all.bell->bells[0] = 0;
-	assert_true(vrb_shm_look(&rc.rdm, 1));
+	assert_true(vrb_shm_drain_begin(&rc.rdm, 1));
 	assert_int_equal(poll_all(wc), 1);
 	assert_ptr_equal(vrb_rdm_rx_of(wc), &buffers[0].rx);
-	vrb_shm_look_away(&rc.rdm);
+	vrb_shm_drain_end(&rc.rdm);
 	assert_int_equal(poll_all(wc), 0);
 	assert_int_equal(all.ready[0], 0);
 }
@@ -484,7 +484,7 @@ static void sleeper_is_told_again(void **state)
 	shm.ends[0] = shm.tx.written = OFI_SHM_RING_DATA;
 	assert_int_equal(vrb_shm_post_send(&other.qp, &wr, &bad), 0);
 	assert_int_equal(pending, 1);
-	assert_true(vrb_shm_look(&rc.rdm, 1));
+	assert_true(vrb_shm_drain_begin(&rc.rdm, 1));
 	assert_int_equal(theirs.writer_waits, OFI_SHM_RING_DATA);
 	TAILQ_REMOVE(&all.pending, &other, pending);
 	other.is_pending = false;

@@ -209,7 +209,7 @@ static void all_that_has_arrived_is_taken(void **state)
 	device_has = DEVICE + MORE;
 	for (; from_ring < RING; from_ring++)
 		write_ring(&tx, 0);
-	assert_true(vrb_shm_look(&rc.rdm, DEVICE));
+	assert_true(vrb_shm_drain_begin(&rc.rdm, DEVICE));
 	for (from_ring = 0;; all_taken++) {
 		assert_true(all_taken <= RING + DEVICE);
 		write_and_give(&tx);
@@ -220,11 +220,11 @@ static void all_that_has_arrived_is_taken(void **state)
 	assert_int_equal(from_ring, RING);
 	assert_int_equal(all_taken, RING + DEVICE);
 	assert_int_equal(device_has, MORE);
-	vrb_shm_look_away(&rc.rdm);
+	vrb_shm_drain_end(&rc.rdm);
 	assert_int_equal(vrb_shm_poll_cq(&all.cq, 1, &wc), 1);
 }
 
-/* What the peer has written since may be a request to stop: nothing is reported before it. */
+/* The peer may have asked this side to stop since: nothing is reported before that is read. */
 static void nothing_sent_is_reported_meanwhile(void **state)
 {
 	struct ofi_shm_ring_tx tx = { .map = &map };
@@ -233,14 +233,14 @@ static void nothing_sent_is_reported_meanwhile(void **state)
 	(void)state;
 	post_three(7);
 	write_ring(&tx, 0);
-	assert_true(vrb_shm_look(&rc.rdm, 1));
+	assert_true(vrb_shm_drain_begin(&rc.rdm, 1));
 	write_and_give(&tx);
 	assert_int_equal(vrb_shm_poll_cq(&all.cq, 1, &wc), 1);
 	assert_ptr_equal(vrb_rdm_rx_of(&wc), &buffers[0].rx);
 	rc.rx.free = NULL;
 	give_buffer(0);
 	assert_int_equal(vrb_shm_poll_cq(&all.cq, 1, &wc), 0);
-	vrb_shm_look_away(&rc.rdm);
+	vrb_shm_drain_end(&rc.rdm);
 	assert_int_equal(vrb_shm_poll_cq(&all.cq, 1, &wc), 1);
 	assert_ptr_equal(vrb_rdm_rx_of(&wc), &buffers[0].rx);
 	check_next(&slots[0]);
@@ -255,14 +255,14 @@ static void what_the_device_has_sent_comes_behind(void **state)
 	(void)state;
 	post_three(0);
 	sent_slot = &slots[0];
-	assert_true(vrb_shm_look(&rc.rdm, 1));
+	assert_true(vrb_shm_drain_begin(&rc.rdm, 1));
 	write_and_give(&tx);
 	assert_int_equal(vrb_shm_poll_cq(&all.cq, 1, &wc), 1);
 	assert_ptr_equal(vrb_rdm_rx_of(&wc), &buffers[0].rx);
 	check_next(&slots[0]);
 }
 
-/* What is in a ring whose peer begins to use it meanwhile is taken, too. */
+/* The packets in a ring that its peer begins to use meanwhile are taken, too. */
 static void a_ring_that_begins_is_taken(void **state)
 {
 	const uint8_t start[2] = { OFI_RDM_WIRE_VERSION, VRB_SHM_START };
@@ -275,7 +275,7 @@ static void a_ring_that_begins_is_taken(void **state)
 	device_has = 1;
 	write_ring(&tx, 0);
 	give_buffer(0);
-	assert_true(vrb_shm_look(&rc.rdm, 1));
+	assert_true(vrb_shm_drain_begin(&rc.rdm, 1));
 	assert_int_equal(vrb_shm_poll_cq(&all.cq, 1, &wc), 1);
 	assert_ptr_equal(vrb_rdm_rx_of(&wc), &from_device);
 	assert_int_equal(vrb_shm_poll_cq(&all.cq, 1, &wc), 1);

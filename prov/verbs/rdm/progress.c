@@ -193,15 +193,12 @@ bool vrb_rdm_poll(struct ofi_rdm_proto *proto)
 void vrb_rdm_poll_all(struct ofi_rdm_ep *ep)
 {
 	int most = vrb_rc(ep)->cq->cqe, rounds = most / VRB_RDM_BATCH + 1;
+	bool ends = vrb_shm_drain_begin(ep, (uint32_t)most);
 
-	if (vrb_shm_look(ep, (uint32_t)most)) {
-		while (poll_cq(ep))
-			;
-		vrb_shm_look_away(ep);
-	} else {
-		while (poll_cq(ep) && --rounds)
-			;
-	}
+	while (poll_cq(ep) && (ends || --rounds))
+		;
+	if (ends)
+		vrb_shm_drain_end(ep);
 }
 
 void vrb_rdm_progress(struct ofi_rdm_proto *proto)

@@ -55,10 +55,10 @@ bool vrb_shm_packet(struct vrb_rc_conn *conn, const void *bytes, size_t len);
 /*
  * Makes the next polls look at all rings, because a peer may clear the bells of others, and end
  * once everything is handled that has arrived by now: what is in the rings, and as many completions
- * of the device. Returns false without shared memory; otherwise vrb_shm_look_away() must follow.
+ * of the device. Returns false without shared memory; otherwise vrb_shm_drain_end() must follow.
  */
-bool vrb_shm_look(struct ofi_rdm_ep *ep, uint32_t completions);
-void vrb_shm_look_away(struct ofi_rdm_ep *ep);
+bool vrb_shm_drain_begin(struct ofi_rdm_ep *ep, uint32_t completions);
+void vrb_shm_drain_end(struct ofi_rdm_ep *ep);
 /* Returns true if a packet that wakes a peer is due or on its way. */
 bool vrb_shm_wakes(const struct ofi_rdm_ep *ep);
 /* Makes the next packet through shared memory wake the endpoint. Poll once more after it. */

@@ -69,7 +69,7 @@ static uint64_t written_by_now(const struct vrb_shm_conn *shm)
 	return shm->started ? ofi_shm_ring_written(&shm->rx) : 0;
 }
 
-/* What the peer has written beyond the limit may be a request to stop sending. */
+/* Returns true if the peer may have asked this side to stop: it has written beyond the limit. */
 static bool may_be_stopped(const struct vrb_shm_conn *shm)
 {
 	return vrb_shm_of(shm)->limited && shm->rx.read != written_by_now(shm);
@@ -378,7 +378,7 @@ static void wait_for_rooms(const struct vrb_shm *all)
 }
 
 /* The poll may complete nothing that a thread waits for, which is told of what follows, too. */
-bool vrb_shm_look(struct ofi_rdm_ep *ep, uint32_t quota)
+bool vrb_shm_drain_begin(struct ofi_rdm_ep *ep, uint32_t quota)
 {
 	struct vrb_shm *all = vrb_rc(ep)->shm;
 	uint32_t i;
@@ -398,7 +398,7 @@ bool vrb_shm_look(struct ofi_rdm_ep *ep, uint32_t quota)
 	return true;
 }
 
-void vrb_shm_look_away(struct ofi_rdm_ep *ep)
+void vrb_shm_drain_end(struct ofi_rdm_ep *ep)
 {
 	vrb_rc(ep)->shm->limited = false;
 }
