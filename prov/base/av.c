@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Address vectors: indices, insertion and its reports, user ids. */
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
+#include <ofi/addr.h>
 #include "av.h"
 #include "name.h"
 #include "ops.h"
@@ -394,6 +396,16 @@ int ofi_av_copy_out(const struct ofi_av *av, const void *from, size_t size, void
 		return ofi_refuse_null(av->prov, FI_LOG_AV, "fi_av_lookup", "addr or addrlen");
 	ofi_copy_out(from, size, addr, len);
 	return 0;
+}
+
+void ofi_av_addr_str(uint32_t format, const void *addr, char *text, size_t len)
+{
+	if (addr && format == FI_ADDR_STR)
+		snprintf(text, len, "%s", (const char *)addr);
+	else if (addr && ofi_addr_format(addr) != format)
+		snprintf(text, len, "not an address of this address vector's format");
+	else
+		ofi_addr_str(addr, text, len);
 }
 
 const char *ofi_av_copy_text(const char *text, char *buf, size_t *len)

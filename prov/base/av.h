@@ -115,6 +115,12 @@ fi_addr_t ofi_av_limit(const struct ofi_av *av);
 int ofi_av_copy_out(const struct ofi_av *av, const void *from, size_t size, void *addr,
 		    size_t *len);
 /*
+ * Writes the text of an address in a format of strings or IP addresses, or says that it is not in
+ * that format: then only its family is read, as the rest may be longer than the caller's address.
+ */
+void ofi_av_addr_str(uint32_t format, const void *addr, char *text, size_t len);
+
+/*
  * The last step of fi_av_straddr: copies the text truncated to *len and sets *len to its full size;
  * len is not NULL. Returns buf.
  */

@@ -341,13 +341,11 @@ static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, s
 
 	if (!len)
 		return NULL;
-	if (addr && ofi_rdm_av_of(fid)->addr_format == FI_ADDR_STR) {
-		snprintf(text, sizeof(text), "%s", (const char *)addr);
-	} else if (addr && ofi_rdm_av_of(fid)->addr_format == FI_ADDR_EFA) {
+	if (addr && ofi_rdm_av_of(fid)->addr_format == FI_ADDR_EFA) {
 		ofi_rdm_addr_from_name(&named, addr);
 		ofi_rdm_addr_str(&named, text, sizeof(text));
-	} else if (addr) {
-		ofi_addr_str(addr, text, sizeof(text));
+	} else {
+		ofi_av_addr_str(ofi_rdm_av_of(fid)->addr_format, addr, text, sizeof(text));
 	}
 	return ofi_av_copy_text(text, buf, len);
 }

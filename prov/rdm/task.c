@@ -32,8 +32,9 @@ static struct ofi_rdm_task *task_take(struct ofi_rdm_tasks *tasks)
 	return task;
 }
 
-static bool tasks_left(struct ofi_rdm_tasks *tasks)
+bool ofi_rdm_tasks_left(struct ofi_rdm_ep *ep)
 {
+	struct ofi_rdm_tasks *tasks = &ep->tasks;
 	bool left;
 
 	ofi_lock(&tasks->lock);
@@ -106,14 +107,14 @@ OFI_OUTLINE void ofi_rdm_reopen(struct ofi_rdm_ep *ep)
 
 /*
  * The thread that adds a task has marked the lock if it was held. If the task was added after the
- * list was run, tasks_left() sees it, or the thread finds the lock free. With a bias, the owner may
- * have entered again, so the tasks are not run before the lock is released.
+ * list was run, ofi_rdm_tasks_left() sees it, or the thread finds the lock free. With a bias, the
+ * owner may have entered again, so the tasks are not run before the lock is released.
  */
 OFI_OUTLINE void ofi_rdm_unlock_slow(struct ofi_rdm_ep *ep)
 {
 	if (!ep->biased)
 		ofi_rdm_tasks_run(ep);
 	ofi_unlock_slow(&ep->lock);
-	if (tasks_left(&ep->tasks))
+	if (ofi_rdm_tasks_left(ep))
 		ofi_rdm_tasks_try(ep);
 }

@@ -48,6 +48,16 @@ static void insert(struct rdm_pair *pair, const struct sockaddr_in *addrs, int w
 	}
 }
 
+/* The text of an address in another format says so. */
+static void write_out(struct rdm_pair *pair, const struct sockaddr_in *addr)
+{
+	char text[100];
+	size_t len = sizeof(text);
+
+	CHECK(strstr(fi_av_straddr(pair->side[0].av, addr, text, &len), "not an address"));
+	EQUAL(len, strlen(text) + 1);
+}
+
 int main(void)
 {
 	struct sockaddr_in *addrs = at_the_edge();
@@ -62,6 +72,7 @@ int main(void)
 			addresses(addrs);
 			addrs[wrong].sin_family = (sa_family_t)families[i];
 			insert(&pair, addrs, wrong);
+			write_out(&pair, &addrs[wrong]);
 		}
 	rdm_close(&pair);
 	return 0;

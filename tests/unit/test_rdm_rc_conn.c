@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "prov/base/wait.h"
@@ -439,30 +438,6 @@ static void injected_writes_are_copied(void **state)
 	assert_int_equal(rc.read.registered_end, 1001);
 }
 
-static uint64_t timer_ms(void)
-{
-	struct itimerspec spec;
-
-	assert_int_equal(timerfd_gettime(rc.conns.timer.fd, &spec), 0);
-	return (uint64_t)spec.it_value.tv_sec * 1000 + (uint64_t)spec.it_value.tv_nsec / 1000000;
-}
-
-/* The timer is set when it has to expire earlier, and not for each wish. */
-static void a_timer_that_expires_earlier_stays(void **state)
-{
-	(void)state;
-	rc.conns.timer.fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
-	assert_true(rc.conns.timer.fd >= 0);
-	rc.conns.armed = UINT64_MAX;
-	vrb_rdm_conn_wake(&rc.rdm, 500000);
-	assert_true(timer_ms() > 400000 && timer_ms() <= 500000);
-	vrb_rdm_conn_wake(&rc.rdm, 900000);
-	assert_true(timer_ms() > 400000 && timer_ms() <= 500000);
-	vrb_rdm_conn_wake(&rc.rdm, 100000);
-	assert_true(timer_ms() && timer_ms() <= 100000);
-	close(rc.conns.timer.fd);
-}
-
 static bool is_behind_when_late_by(uint64_t ms)
 {
 	rc.conns.expired = ofi_now_ms() - ms;
@@ -566,7 +541,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(grows_with_its_peers, begin, end),
 		cmocka_unit_test_setup_teardown(has_room_for_500_on_a_small_device, begin, end),
 		cmocka_unit_test_setup_teardown(shares_what_does_not_grow, begin, end),
-		cmocka_unit_test_setup_teardown(a_timer_that_expires_earlier_stays, begin, end),
 		cmocka_unit_test_setup_teardown(a_late_timer_shows_that_we_are_behind, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_queued_is_sent_on_the_next_connection,
 						begin, end),

@@ -363,6 +363,8 @@ static void is_addr(struct fid_av *av, fi_addr_t addr, const char *text)
 
 	assert_int_equal(fi_av_lookup(av, addr, &in, &len), 0);
 	assert_string_equal(fi_av_straddr(av, &in, buf, &room), text);
+	in.sin_family = AF_INET6;
+	assert_non_null(strstr(fi_av_straddr(av, &in, buf, &room), "not an address"));
 }
 
 static void test_service(void **state)

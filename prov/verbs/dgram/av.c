@@ -158,10 +158,8 @@ static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, s
 		return NULL;
 	if (addr && vrb_ud_format(av->addr_format))
 		vrb_ud_name_str(av->addr_format, addr, text, sizeof(text));
-	else if (addr && av->addr_format == FI_ADDR_STR)
-		strncpy(text, addr, sizeof(text) - 1);
-	else if (addr)
-		ofi_addr_str(addr, text, sizeof(text));
+	else
+		ofi_av_addr_str(av->addr_format, addr, text, sizeof(text));
 	return ofi_av_copy_text(text, buf, len);
 }
 

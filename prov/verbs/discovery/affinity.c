@@ -167,8 +167,8 @@ static const char *read_policy(bool *none)
 	if (policy && !*none && strcmp(policy, "auto"))
 		FI_WARN_ONCE(
 			&vrb_prov, FI_LOG_FABRIC,
-			"FI_VERBS_NIC_AFFINITY=%s is not valid, using auto; it takes auto, none, or manual: followed by device names separated by commas\n",
-			policy);
+			"FI_VERBS_NIC_AFFINITY%s=%s is not valid, using auto; it takes auto, none, or manual: followed by device names separated by commas\n",
+			vrb_params.nic_affinity ? "" : "_POLICY", policy);
 	return NULL;
 }
 

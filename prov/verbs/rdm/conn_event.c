@@ -14,38 +14,57 @@
 #define RETRY_MS 20 /* until the event thread checks whether the tasks are done */
 
 /*
- * Sets the timer unless it is set for an earlier time, whose tick handles everything that is due.
- * If `armed` is in the past, its tick is still to come.
+ * Sets the timer unless it is set for an earlier time. If `armed` is in the past, its event is
+ * still to come. The caller holds armed_lock.
  */
-void vrb_rdm_conn_wake(struct ofi_rdm_ep *ep, uint64_t ms)
+static void arm_timer(struct vrb_rdm_conns *conns, uint64_t now, uint64_t at)
 {
+	uint64_t ms = at > now ? at - now : 0;
 	struct itimerspec spec = { .it_value = { (time_t)(ms / 1000),
 						 (long)(ms % 1000) * 1000000 } };
-	struct vrb_rdm_conns *conns = &vrb_rc(ep)->conns;
-	uint64_t at = ofi_now_ms() + ms;
 
 	if (!ms)
 		spec.it_value.tv_nsec = 1;
-	ofi_lock(&conns->armed_lock);
 	if (at < conns->armed) {
 		conns->armed = at;
 		timerfd_settime(conns->timer.fd, 0, &spec, NULL);
 	}
+}
+
+void vrb_rdm_conn_wake(struct ofi_rdm_ep *ep, uint64_t ms)
+{
+	struct vrb_rdm_conns *conns = &vrb_rc(ep)->conns;
+	uint64_t now = ofi_now_ms(), at = now + ms;
+
+	ofi_lock(&conns->armed_lock);
+	if (at < conns->wanted)
+		conns->wanted = at;
+	arm_timer(conns, now, at);
 	ofi_unlock(&conns->armed_lock);
 }
 
-/* If there is nothing to read from the timer, it was set again since it expired. */
-uint64_t vrb_rdm_conn_expired(struct vrb_rdm_conns *conns)
+/*
+ * If there is nothing to read from the timer, it was set again since it expired. If it expired only
+ * to check on the tasks, no tick is due: a thread that is always inside would otherwise run a tick
+ * with each check.
+ */
+bool vrb_rdm_conn_expired(struct vrb_rdm_conns *conns, uint64_t *at)
 {
-	uint64_t ticks, expired = UINT64_MAX;
+	uint64_t ticks;
+	bool due = false;
 
 	ofi_lock(&conns->armed_lock);
 	if (read(conns->timer.fd, &ticks, sizeof(ticks)) == sizeof(ticks)) {
-		expired = conns->armed;
+		*at = conns->armed;
 		conns->armed = UINT64_MAX;
+		due = *at >= conns->wanted;
+		if (due)
+			conns->wanted = UINT64_MAX;
+		else
+			arm_timer(conns, ofi_now_ms(), conns->wanted);
 	}
 	ofi_unlock(&conns->armed_lock);
-	return expired;
+	return due;
 }
 
 void vrb_rdm_conn_hand(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)
@@ -57,8 +76,15 @@ void vrb_rdm_conn_hand(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)
 
 void vrb_rdm_conn_tasks(struct ofi_rdm_ep *ep)
 {
-	if (!ofi_rdm_tasks_try(ep))
-		vrb_rdm_conn_wake(ep, RETRY_MS);
+	struct vrb_rdm_conns *conns = &vrb_rc(ep)->conns;
+	uint64_t now;
+
+	if (!ofi_rdm_tasks_left(ep) || ofi_rdm_tasks_try(ep))
+		return;
+	now = ofi_now_ms();
+	ofi_lock(&conns->armed_lock);
+	arm_timer(conns, now, now + RETRY_MS);
+	ofi_unlock(&conns->armed_lock);
 }
 
 void vrb_rdm_conn_settle(struct ofi_rdm_ep *ep)

@@ -125,8 +125,8 @@ bool vrb_rdm_conn_event_later(struct ofi_rdm_ep *ep, vrb_rdm_cm_event_fn *handle
 vrb_rdm_cm_event_fn vrb_rdm_conn_take_event, vrb_rdm_conn_take_request;
 /* Queues a task, which the thread in the endpoint runs when it leaves, or the event thread. */
 void vrb_rdm_conn_hand(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task);
-/* Reads the expired timer. Returns the time it was set for, or UINT64_MAX if it was set again. */
-uint64_t vrb_rdm_conn_expired(struct vrb_rdm_conns *conns);
+/* Reads the expired timer. Returns true if a tick is due, and at which time it was. */
+bool vrb_rdm_conn_expired(struct vrb_rdm_conns *conns, uint64_t *at);
 /*
  * Runs the tasks, or leaves them to the thread that is in the endpoint and tries again soon. Called
  * without the lock.

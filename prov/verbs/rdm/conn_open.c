@@ -61,9 +61,10 @@ static void timer_ready(struct ofi_source *source)
 {
 	struct ofi_rdm_ep *ep = &ofi_container(source, struct vrb_rc_ep, conns.timer)->rdm;
 	struct vrb_rdm_conns *conns = &vrb_rc(ep)->conns;
-	uint64_t expired = vrb_rdm_conn_expired(conns);
+	uint64_t expired;
 
-	if (!__atomic_exchange_n(&conns->ticking, true, __ATOMIC_ACQUIRE)) {
+	if (vrb_rdm_conn_expired(conns, &expired) &&
+	    !__atomic_exchange_n(&conns->ticking, true, __ATOMIC_ACQUIRE)) {
 		__atomic_store_n(&conns->expired, expired, __ATOMIC_RELAXED);
 		ofi_rdm_task_add(ep, &conns->tick);
 	}
@@ -77,6 +78,7 @@ static int open_timer(struct ofi_rdm_ep *ep)
 
 	vrb_rc(ep)->conns.tick.run = tick_run;
 	vrb_rc(ep)->conns.armed = UINT64_MAX;
+	vrb_rc(ep)->conns.wanted = UINT64_MAX;
 	ofi_lock_init(&vrb_rc(ep)->conns.armed_lock);
 	ofi_lock_init(&vrb_rc(ep)->conns.deferred_lock);
 	vrb_rc(ep)->conns.timer = (struct ofi_source){
@@ -220,9 +222,12 @@ static int listen_at(struct ofi_rdm_ep *ep, const char *call, const struct socka
 		rdma_destroy_id(id);
 		return ret;
 	}
+	/* Before fi_enable, requests at the old id are already handled. */
+	ofi_rdm_lock(ep);
 	listener->id = id;
 	ep->self = self;
 	vrb_rc(ep)->conns.scope = scope_of(&self);
+	ofi_rdm_unlock(ep);
 	if (old)
 		rdma_destroy_id(old);
 	return 0;

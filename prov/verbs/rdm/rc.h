@@ -102,6 +102,7 @@ struct vrb_rdm_conns {
 	uint64_t late;	 /* in ms: until then this process counts as delayed by others */
 	struct ofi_lock armed_lock;
 	uint64_t armed;	   /* when the timer expires, UINT64_MAX if it is not set */
+	uint64_t wanted;   /* when the next tick is due, UINT64_MAX if none is */
 	uint64_t expired;  /* when it expired for the tick that is queued; atomic */
 	uint64_t watch;	   /* time of the next check of awaited peers */
 	uint32_t watched;  /* the last one checked, index into ep->peers */
