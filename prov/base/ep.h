@@ -3,7 +3,6 @@
 #ifndef OFI_EP_H
 #define OFI_EP_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/providers/fi_prov.h>

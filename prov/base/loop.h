@@ -7,7 +7,6 @@
 #ifndef OFI_LOOP_H
 #define OFI_LOOP_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <sys/queue.h>
 #include <sys/types.h>

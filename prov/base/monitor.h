@@ -17,7 +17,6 @@
 #define OFI_MONITOR_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
 #include "src/ds/lock.h"

@@ -4,7 +4,6 @@
  */
 #include <pthread.h>
 #include <stdint.h>
-#include <string.h>
 #include "minifloat.h"
 #include "reduce.h"
 

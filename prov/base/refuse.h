@@ -8,7 +8,6 @@
 #ifndef OFI_REFUSE_H
 #define OFI_REFUSE_H
 
-#include <stdint.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 

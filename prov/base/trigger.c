@@ -2,7 +2,6 @@
 /* Work that waits for counters: queueing, running in order, canceling. */
 #include <sched.h>
 #include <stddef.h>
-#include <rdma/fi_errno.h>
 #include "src/ds/bias.h"
 #include "cntr.h"
 #include "trigger.h"

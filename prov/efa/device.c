@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <rdma/fi_errno.h>
 #include "efa.h"
 #include "prov/verbs/discovery/kind.h"
 #include "src/ds/fork.h"

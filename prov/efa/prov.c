@@ -2,7 +2,6 @@
 /* The provider's start and end. */
 #include "efa.h"
 
-#include <rdma/fi_errno.h>
 #include "device.h"
 #include "prov/verbs/provider/fabric.h"
 

@@ -5,7 +5,6 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "alias.h"
-#include "atomic.h"
 #include "calls.h"
 #include "ep.h"
 #include "prov/base/ops.h"

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Completion queues of reliable-datagram endpoints: opening, reading, waiting. */
 #include <stdlib.h>
-#include <string.h>
-#include <ofi/addr.h>
 #include "prov/base/cq.h"
 #include "prov/base/ops.h"
 #include "prov/base/refuse.h"
 #include <rdma/fi_errno.h>
 #include "domain_progress.h"
 #include "cq.h"
-#include "complete.h"
 
 #define CQ_DEFAULT_SIZE 1024
 

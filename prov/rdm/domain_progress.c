@@ -18,7 +18,6 @@
 #include <rdma/providers/fi_log.h>
 #include "domain_progress.h"
 #include "lock.h"
-#include "complete.h"
 
 struct ofi_rdm_domain_progress {
 	/* Guards the list and keeps endpoints open; taken before ep->lock. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Reliable-datagram endpoints: opening, binding, enabling, closing. */
-#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,6 @@
 #include "domain_progress.h"
 #include "atomic.h"
 #include "av.h"
-#include "cntr.h"
 #include "calls.h"
 #include "coll.h"
 #include "cq.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Sending messages and tagged messages. */
 #include <stdlib.h>
-#include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 #include "objects.h"

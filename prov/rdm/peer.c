@@ -7,10 +7,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ofi/addr.h>
 #include "av.h"
 #include "peer.h"
-#include "stats.h"
 
 #define LOOKS 4
 

@@ -6,7 +6,6 @@
 #ifndef OFI_RDM_PEER_H
 #define OFI_RDM_PEER_H
 
-#include <netinet/in.h>
 #include "rdm.h"
 
 struct ofi_rdm_peer {

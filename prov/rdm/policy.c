@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The connection policy: the transition table, and the decisions for each event in each state. */
-#include <stddef.h>
 #include <rdma/fi_errno.h>
 #include "policy_int.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Receives: posting, peeking and claiming. */
-#include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 #include "prov/base/desc.h"
@@ -11,7 +10,6 @@
 #include "lock.h"
 #include "peer.h"
 #include "calls.h"
-#include "complete.h"
 #include "msg.h"
 #include "srx.h"
 #include "work.h"

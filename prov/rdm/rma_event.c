@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* RMA events: sending them, and the counters and completion queue entries at the target. */
-#include <string.h>
 #include "prov/base/cntr.h"
 #include <rdma/fi_errno.h>
 #include "cq.h"

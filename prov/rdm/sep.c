@@ -9,7 +9,6 @@
 #include "alias.h"
 #include "av.h"
 #include "ep.h"
-#include "msg.h"
 #include "prov/base/name.h"
 #include "prov/base/ops.h"
 #include "prov/base/refuse.h"

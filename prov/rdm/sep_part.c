@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <ofi/addr.h>
 #include <rdma/fi_errno.h>
-#include <rdma/providers/fi_log.h>
 #include "av.h"
 #include "ep.h"
 #include "prov/base/name.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Encodes and decodes packets. */
-#include <rdma/fi_errno.h>
 #include "wire.h"
 #include "src/ds/compiler.h"
 

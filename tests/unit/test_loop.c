@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The event thread: serving sources, removing them while it serves, signals, forking. */
 #include "unit.h"
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/eventfd.h>

@@ -12,7 +12,7 @@
 #include <rdma/fi_errno.h>
 #include "capture.h"
 #include "mock_device.h"
-#include "prov/verbs/msg/ep.h"
+#include "prov/verbs/dgram/dgram.h"
 #include "prov/verbs/provider/fabric.h"
 #include "prov/verbs/discovery/info.h"
 #include "prov/verbs/discovery/inline.h"

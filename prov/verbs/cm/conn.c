@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Connections: the fi_cm calls of an endpoint, and the life of its id. */
-#include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include <ofi/addr.h>

@@ -10,7 +10,6 @@
 #include "prov/base/ops.h"
 #include "cm_wire.h"
 #include "prov/verbs/provider/err.h"
-#include "prov/verbs/discovery/info.h"
 #include "prov/base/name.h"
 #include "pep.h"
 #include "prov/verbs/provider/prov.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Service ID resolution: the answering side, on the fabric's event thread. */
 #include <errno.h>
-#include <string.h>
 #include <ofi/addr.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Insertion of IP addresses: one by one, by name, and as a range of nodes and services. */
 #include <stdlib.h>
-#include <string.h>
 #include <ofi/addr.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>

@@ -13,7 +13,6 @@
 #include "prov/verbs/provider/err.h"
 #include "prov/base/name.h"
 #include "prov/verbs/provider/pages.h"
-#include "prov/verbs/queue/post.h"
 #include "prov/verbs/discovery/offer.h"
 #include "prov/verbs/discovery/source.h"
 #include "prov/verbs/provider/prov.h"

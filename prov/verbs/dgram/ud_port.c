@@ -5,7 +5,6 @@
 #include <endian.h>
 #include <errno.h>
 #include <ifaddrs.h>
-#include <stdio.h>
 #include <string.h>
 #include <ofi/addr.h>
 #include <rdma/fi_errno.h>

@@ -7,7 +7,6 @@
 #include <rdma/fi_endpoint.h>
 #include "prov/verbs/dgram/dgram.h"
 #include "info.h"
-#include "prov/verbs/queue/post.h"
 
 #define TX_CAPS	  (FI_MULTICAST | FI_SEND | FI_FENCE)
 #define RX_CAPS	  (FI_RECV | FI_SOURCE)

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
-#include <rdma/providers/fi_log.h>
 #include <ofi/addr.h>
 #include "prov/base/attr.h"
 #include <ofi/explain.h>
@@ -17,7 +16,6 @@
 #include "gid.h"
 #include "info.h"
 #include "netdev.h"
-#include "prov/verbs/provider/prov.h"
 #include "info_rdm.h"
 #include "kind.h"
 #include "offer.h"

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <rdma/fabric.h>
 #include "device.h"
-#include "prov/verbs/dgram/ud_name.h"
 
 #define VRB_CQ_DATA_SIZE 4
 

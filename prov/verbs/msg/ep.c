@@ -2,7 +2,6 @@
 /* Endpoints: opening, enabling, callbacks of the connection, closing. */
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 #include "prov/base/ep.h"
 #include "prov/base/ops.h"
 #include "src/ds/patience.h"

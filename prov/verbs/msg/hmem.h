@@ -8,7 +8,6 @@
 #ifndef VRB_HMEM_H
 #define VRB_HMEM_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>

@@ -11,8 +11,6 @@
 #include "ep.h"
 #include "ep_modes.h"
 #include "prov/verbs/provider/err.h"
-#include "ops.h"
-#include "prov/verbs/queue/post.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/queue/qp.h"
 #include "srx.h"

@@ -12,7 +12,6 @@
 #include "domain.h"
 #include "err.h"
 #include "fabric.h"
-#include "prov/verbs/discovery/info.h"
 #include "prov/verbs/discovery/kind.h"
 #include "prov/verbs/cm/pep.h"
 #include "prov.h"

@@ -5,7 +5,6 @@
 #include <rdma/providers/fi_log.h>
 #include "mr.h"
 #include "prov.h"
-#include "prov/base/ops.h"
 #include "prov/base/refuse.h"
 
 /* Some programs add their endpoint's capabilities to the access; those bits grant nothing. */

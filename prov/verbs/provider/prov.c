@@ -4,19 +4,14 @@
 #include <stdbool.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include "prov/base/ops.h"
 #include "prov/base/stats.h"
-#include "prov/verbs/dgram/av.h"
-#include "prov/verbs/cm/conn.h"
 #include "prov/verbs/discovery/device.h"
 #include "fabric.h"
 #include "prov/verbs/discovery/info.h"
 #include "prov/verbs/discovery/inline.h"
-#include "prov/verbs/msg/ops.h"
 #include "prov/verbs/cm/pep.h"
 #include "prov.h"
 #include "prov/verbs/rdm/domain.h"
-#include "prov/verbs/cm/req.h"
 #include "prov/verbs/discovery/snapshot.h"
 
 void vrb_prov_cleanup(void)

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <strings.h>
-#include <rdma/fi_endpoint.h>
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
 

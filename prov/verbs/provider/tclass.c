@@ -5,7 +5,6 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/rdma_cma.h>
-#include "err.h"
 #include "prov.h"
 #include "prov/base/attr.h"
 #include "prov/base/refuse.h"

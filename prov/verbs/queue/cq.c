@@ -9,7 +9,6 @@
 #include "cq.h"
 #include "prov/verbs/msg/ep.h"
 #include "prov/verbs/provider/err.h"
-#include "prov/verbs/msg/ops.h"
 #include "prov/verbs/provider/prov.h"
 #include "srq.h"
 #include "prov/verbs/provider/stats.h"

@@ -8,7 +8,6 @@
 #include "prov/base/ops.h"
 #include "cq.h"
 #include "prov/verbs/dgram/dgram.h"
-#include "post.h"
 
 union entries {
 	void *any;

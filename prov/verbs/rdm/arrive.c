@@ -7,7 +7,6 @@
 #include <rdma/fi_errno.h>
 #include "arrive.h"
 #include "prov/rdm/objects.h"
-#include "prov/rdm/srx.h"
 #include "conn.h"
 #include "prov/rdm/op.h"
 #include "progress.h"

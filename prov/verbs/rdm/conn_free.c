@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Connections that have ended: kept until their queue pairs can be destroyed. */
-#include <stddef.h>
-#include "prov/base/wait.h"
 #include "conn_int.h"
 #include "progress.h"
 

@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include "prov/base/wait.h"
 #include "conn_int.h"
 #include "prov/verbs/cm/cm_wire.h"
 #include "prov/verbs/provider/prov.h"

@@ -3,7 +3,6 @@
 #include <string.h>
 #include <rdma/fi_tagged.h>
 #include "arrive.h"
-#include "prov/rdm/objects.h"
 #include "prov/rdm/cq.h"
 #include "rc_conn.h"
 #include "prov/rdm/lock.h"

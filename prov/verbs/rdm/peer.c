@@ -2,7 +2,6 @@
 /* The transport's part of a peer, and the places of its record's fields. */
 #include <stddef.h>
 #include <string.h>
-#include "prov/base/wait.h"
 #include "prov/rdm/av.h"
 #include "rc.h"
 

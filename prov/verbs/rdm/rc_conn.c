@@ -5,7 +5,6 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include "prov/base/wait.h"
 #include "conn_int.h"
 #include "rc_conn.h"
 #include "proof.h"

@@ -11,14 +11,11 @@
 #include "prov/base/refuse.h"
 #include "src/ds/patience.h"
 #include "prov/verbs/dgram/ud_name.h"
-#include "prov/verbs/discovery/inline.h"
-#include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/discovery/kind.h"
 #include "ud_int.h"
 #include "ud_qp.h"
 #include "ud_rc.h"
-#include "ud_refuse.h"
 
 #define BUFFERS	   16384u /* packets being sent */
 #define DRAIN_MS   100

@@ -16,7 +16,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/queue.h>
 #include <rdma/rdma_cma.h>
 
 struct ofi_rdm_addr;

@@ -20,7 +20,6 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "prov/rdm/peer.h"
-#include "prov/verbs/cm/cm_wire.h"
 #include "prov/verbs/discovery/gid.h"
 #include "prov/verbs/provider/prov.h"
 #include "ud_int.h"
