@@ -196,32 +196,33 @@ static void on_close(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 	ofi_rdm_conn_fail(set, conn, set->input->err ? set->input->err : FI_ECANCELED);
 }
 
-/* Events without an entry are late or irrelevant, and nothing is done. */
+/* The decision is the same whether a connection fails, or the peer ends it. */
+#define BROKEN(decide) [OFI_RDM_CONN_FAILED] = decide, [OFI_RDM_CONN_DISCONNECTED] = decide
+
+/*
+ * Events without an entry are late or irrelevant, and nothing is done. The end of the endpoint is
+ * the same decision in all states.
+ */
 static ofi_rdm_conn_decision *const table[OFI_RDM_CONN_STATES][OFI_RDM_CONN_EVENTS] = {
 	[OFI_RDM_CONN_IDLE] = {
 		[OFI_RDM_CONN_WANT] = ofi_rdm_conn_start,
 		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request,
-		[OFI_RDM_CONN_CLOSE] = on_close,
 	},
 	[OFI_RDM_CONN_WAITING] = {
 		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request,
-		[OFI_RDM_CONN_CLOSE] = on_close,
 	},
 	[OFI_RDM_CONN_CONNECTING] = {
 		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request_crossing,
 		[OFI_RDM_CONN_ESTABLISHED] = on_reply,
 		[OFI_RDM_CONN_REJECTED] = on_rejected,
-		[OFI_RDM_CONN_FAILED] = on_failed,
-		[OFI_RDM_CONN_DISCONNECTED] = on_failed,
+		BROKEN(on_failed),
 		[OFI_RDM_CONN_PROBED] = ofi_rdm_conn_asked,
 		[OFI_RDM_CONN_ANSWERED] = ofi_rdm_conn_answered,
-		[OFI_RDM_CONN_CLOSE] = on_close,
 	},
 	[OFI_RDM_CONN_EXPECTING] = {
 		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request_expected,
 		[OFI_RDM_CONN_PROBED] = ofi_rdm_conn_asked,
 		[OFI_RDM_CONN_ANSWERED] = ofi_rdm_conn_answered,
-		[OFI_RDM_CONN_CLOSE] = on_close,
 	},
 	[OFI_RDM_CONN_ACCEPTING] = {
 		[OFI_RDM_CONN_WANT] = on_want_soon,
@@ -229,65 +230,54 @@ static ofi_rdm_conn_decision *const table[OFI_RDM_CONN_STATES][OFI_RDM_CONN_EVEN
 		[OFI_RDM_CONN_ESTABLISHED] = on_accepted,
 		[OFI_RDM_CONN_REJECTED] = on_reply_rejected,
 		[OFI_RDM_CONN_BYE] = on_bye_early,
-		[OFI_RDM_CONN_FAILED] = on_offer_failed,
-		[OFI_RDM_CONN_DISCONNECTED] = on_offer_failed,
+		BROKEN(on_offer_failed),
 		[OFI_RDM_CONN_PROBED] = ofi_rdm_conn_asked,
 		[OFI_RDM_CONN_ANSWERED] = ofi_rdm_conn_answered,
 		[OFI_RDM_CONN_EVICT] = on_offer_failed,
-		[OFI_RDM_CONN_CLOSE] = on_close,
 	},
 	[OFI_RDM_CONN_UP] = {
 		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request_live,
 		[OFI_RDM_CONN_ALIVE] = on_alive,
-		[OFI_RDM_CONN_FAILED] = on_broken,
-		[OFI_RDM_CONN_DISCONNECTED] = on_broken,
+		BROKEN(on_broken),
 		[OFI_RDM_CONN_EVICT] = on_evict,
 		[OFI_RDM_CONN_BYE] = on_bye,
-		[OFI_RDM_CONN_CLOSE] = on_close,
 	},
 	[OFI_RDM_CONN_DRAINING] = {
 		[OFI_RDM_CONN_WANT] = on_want_soon,
 		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request_live,
 		[OFI_RDM_CONN_ALIVE] = on_alive,
-		[OFI_RDM_CONN_FAILED] = on_broken,
-		[OFI_RDM_CONN_DISCONNECTED] = on_broken,
+		BROKEN(on_broken),
 		[OFI_RDM_CONN_BYE] = on_bye,
 		[OFI_RDM_CONN_DRAINED] = on_drained,
-		[OFI_RDM_CONN_CLOSE] = on_close,
 	},
 	[OFI_RDM_CONN_PARTING] = {
 		[OFI_RDM_CONN_WANT] = on_want_soon,
 		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request_live,
 		[OFI_RDM_CONN_ALIVE] = on_alive,
-		[OFI_RDM_CONN_FAILED] = on_broken,
-		[OFI_RDM_CONN_DISCONNECTED] = on_broken,
+		BROKEN(on_broken),
 		[OFI_RDM_CONN_DRAINED] = on_drained,
-		[OFI_RDM_CONN_CLOSE] = on_close,
 	},
 	[OFI_RDM_CONN_LEAVING] = {
 		[OFI_RDM_CONN_WANT] = on_want_soon,
 		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request_live,
 		[OFI_RDM_CONN_ALIVE] = on_alive,
-		[OFI_RDM_CONN_FAILED] = on_leaving_gone,
-		[OFI_RDM_CONN_DISCONNECTED] = on_leaving_gone,
+		BROKEN(on_leaving_gone),
 		[OFI_RDM_CONN_BYE] = on_bye_both,
 		[OFI_RDM_CONN_AGREED] = ofi_rdm_conn_release,
 		[OFI_RDM_CONN_REFUSED] = ofi_rdm_conn_resume,
-		[OFI_RDM_CONN_CLOSE] = on_close,
 	},
 	[OFI_RDM_CONN_LEFT] = {
 		[OFI_RDM_CONN_WANT] = on_want_soon,
 		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request_left,
-		[OFI_RDM_CONN_FAILED] = ofi_rdm_conn_release,
-		[OFI_RDM_CONN_DISCONNECTED] = ofi_rdm_conn_release,
-		[OFI_RDM_CONN_CLOSE] = on_close,
+		BROKEN(ofi_rdm_conn_release),
 	},
 };
 
 void ofi_rdm_conn_step(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		       const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
 {
-	ofi_rdm_conn_decision *decide = table[conn->state][input->event];
+	ofi_rdm_conn_decision *decide =
+		input->event == OFI_RDM_CONN_CLOSE ? on_close : table[conn->state][input->event];
 
 	*action = (struct ofi_rdm_conn_action){ 0 };
 	set->input = input;
