@@ -88,8 +88,8 @@ static int ep_direction(const struct fi_provider *prov, const char *command,
 		command);
 }
 
-int ofi_ep_get_op_flags(const struct fi_provider *prov, const struct ofi_ep_op_flags *of,
-			uint64_t *flags)
+static int ep_get_op_flags(const struct fi_provider *prov, const struct ofi_ep_op_flags *of,
+			   uint64_t *flags)
 {
 	uint64_t which;
 	int ret = ep_direction(prov, "FI_GETOPSFLAG", of, flags, &which);
@@ -115,6 +115,19 @@ int ofi_ep_set_op_flags(const struct fi_provider *prov, const struct ofi_ep_op_f
 			(unsigned long long)*flags, (unsigned long long)allowed);
 	*(which == FI_TRANSMIT ? of->tx : of->rx) = *flags & ~which;
 	return 0;
+}
+
+int ofi_ep_control(const struct fi_provider *prov, const struct ofi_ep_op_flags *of, int command,
+		   void *arg, const char *supported)
+{
+	switch (command) {
+	case FI_GETOPSFLAG:
+		return ep_get_op_flags(prov, of, arg);
+	case FI_SETOPSFLAG:
+		return ofi_ep_set_op_flags(prov, of, arg);
+	default:
+		return ofi_decline_command(prov, FI_LOG_EP_CTRL, command, supported);
+	}
 }
 
 int ofi_ep_bind_eq(const struct fi_provider *prov, struct ofi_eq **slot, struct ofi_eq *eq,

@@ -51,12 +51,15 @@ struct ofi_ep_op_flags {
 	uint64_t tx_allowed, rx_allowed;
 };
 
-/* Implements FI_GETOPSFLAG; *flags selects FI_TRANSMIT or FI_RECV. Returns 0 or -FI_EINVAL. */
-int ofi_ep_get_op_flags(const struct fi_provider *prov, const struct ofi_ep_op_flags *of,
-			uint64_t *flags);
-/* Implements FI_SETOPSFLAG. Returns 0, -FI_EINVAL or -FI_EBADFLAGS. */
+/* Implements FI_SETOPSFLAG: *flags selects FI_TRANSMIT or FI_RECV. Returns 0 or -FI_E*. */
 int ofi_ep_set_op_flags(const struct fi_provider *prov, const struct ofi_ep_op_flags *of,
 			const uint64_t *flags);
+/*
+ * Implements fi_control for FI_GETOPSFLAG and FI_SETOPSFLAG, and declines all other commands; the
+ * log has the text of what is supported. Returns 0 or -FI_E*.
+ */
+int ofi_ep_control(const struct fi_provider *prov, const struct ofi_ep_op_flags *of, int command,
+		   void *arg, const char *supported);
 
 /* Binds an event queue. Returns 0, or logs and returns -FI_E*. */
 int ofi_ep_bind_eq(const struct fi_provider *prov, struct ofi_eq **slot, struct ofi_eq *eq,

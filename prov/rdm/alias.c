@@ -44,9 +44,8 @@ static int alias_control(struct fid *fid, int command, void *arg)
 	case FI_ALIAS:
 		return ofi_rdm_alias_open(a->endpoint, a->tx_op_flags, a->rx_op_flags, arg);
 	case FI_GETOPSFLAG:
-		return ofi_ep_get_op_flags(a->endpoint->domain->prov, &of, arg);
 	case FI_SETOPSFLAG:
-		return ofi_ep_set_op_flags(a->endpoint->domain->prov, &of, arg);
+		return ofi_ep_control(a->endpoint->domain->prov, &of, command, arg, "");
 	default:
 		return aliased->ops->control(aliased, command, arg);
 	}

@@ -167,13 +167,9 @@ static int context_control(struct fid *fid, int command, void *arg)
 		return context_enable(context);
 	case FI_ALIAS:
 		return context_alias(context, arg);
-	case FI_GETOPSFLAG:
-		return ofi_ep_get_op_flags(prov_of(context), &of, arg);
-	case FI_SETOPSFLAG:
-		return ofi_ep_set_op_flags(prov_of(context), &of, arg);
 	default:
-		return ofi_decline_command(
-			prov_of(context), FI_LOG_EP_CTRL, command,
+		return ofi_ep_control(
+			prov_of(context), &of, command, arg,
 			"a context supports FI_ENABLE, FI_ALIAS, FI_GETOPSFLAG and FI_SETOPSFLAG");
 	}
 }

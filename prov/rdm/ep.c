@@ -282,17 +282,13 @@ static int ep_control(struct fid *fid, int command, void *arg)
 		return ofi_rdm_enable(ep, OFI_RDM_BOTH);
 	case FI_ALIAS:
 		return ofi_rdm_alias_open(ep, ep->tx_op_flags, ep->rx_op_flags, arg);
-	case FI_GETOPSFLAG:
-		return ofi_ep_get_op_flags(ep->domain->prov, &of, arg);
-	case FI_SETOPSFLAG:
-		ret = ofi_ep_set_op_flags(ep->domain->prov, &of, arg);
-		if (!ret)
+	default:
+		ret = ofi_ep_control(
+			ep->domain->prov, &of, command, arg,
+			"an endpoint supports FI_ENABLE, FI_ALIAS, FI_GETOPSFLAG and FI_SETOPSFLAG");
+		if (!ret && command == FI_SETOPSFLAG)
 			ofi_rdm_set_modes(ep);
 		return ret;
-	default:
-		return ofi_decline_command(
-			ep->domain->prov, FI_LOG_EP_CTRL, command,
-			"an endpoint supports FI_ENABLE, FI_ALIAS, FI_GETOPSFLAG and FI_SETOPSFLAG");
 	}
 }
 

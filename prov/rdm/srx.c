@@ -66,21 +66,14 @@ static int srx_control(struct fid *fid, int command, void *arg)
 	struct ofi_ep_op_flags of = { .rx = &srx->rx_op_flags, .rx_allowed = OFI_RDM_RX_OP_FLAGS };
 	int ret;
 
-	switch (command) {
-	case FI_ENABLE:
+	if (command == FI_ENABLE)
 		return 0;
-	case FI_GETOPSFLAG:
-		return ofi_ep_get_op_flags(srx->domain->prov, &of, arg);
-	case FI_SETOPSFLAG:
-		ret = ofi_ep_set_op_flags(srx->domain->prov, &of, arg);
-		if (!ret)
-			ofi_rdm_set_recv_modes(srx);
-		return ret;
-	default:
-		return ofi_decline_command(
-			srx->domain->prov, FI_LOG_EP_CTRL, command,
-			"a shared receive context supports FI_ENABLE, FI_GETOPSFLAG and FI_SETOPSFLAG");
-	}
+	ret = ofi_ep_control(
+		srx->domain->prov, &of, command, arg,
+		"a shared receive context supports FI_ENABLE, FI_GETOPSFLAG and FI_SETOPSFLAG");
+	if (!ret && command == FI_SETOPSFLAG)
+		ofi_rdm_set_recv_modes(srx);
+	return ret;
 }
 
 static const struct fi_ops srx_fid_ops = {

@@ -71,7 +71,7 @@ static void op_flags(void **state)
 
 	(void)state;
 	flags = FI_TRANSMIT;
-	assert_int_equal(ofi_ep_get_op_flags(&prov, &of, &flags), 0);
+	assert_int_equal(ofi_ep_control(&prov, &of, FI_GETOPSFLAG, &flags, ""), 0);
 	assert_int_equal(flags, FI_COMPLETION);
 	flags = FI_RECV | FI_MULTI_RECV;
 	assert_int_equal(ofi_ep_set_op_flags(&prov, &of, &flags), 0);
@@ -80,12 +80,12 @@ static void op_flags(void **state)
 	assert_int_equal(ofi_ep_set_op_flags(&prov, &of, &flags), -FI_EBADFLAGS);
 	flags = FI_TRANSMIT | FI_RECV;
 	assert_int_equal(ofi_ep_set_op_flags(&prov, &of, &flags), -FI_EINVAL);
-	assert_int_equal(ofi_ep_get_op_flags(&prov, &of, &flags), -FI_EINVAL);
+	assert_int_equal(ofi_ep_control(&prov, &of, FI_GETOPSFLAG, &flags, ""), -FI_EINVAL);
 	flags = FI_INJECT;
 	assert_int_equal(ofi_ep_set_op_flags(&prov, &of, &flags), -FI_EINVAL);
-	assert_int_equal(ofi_ep_get_op_flags(&prov, &of, &flags), -FI_EINVAL);
+	assert_int_equal(ofi_ep_control(&prov, &of, FI_GETOPSFLAG, &flags, ""), -FI_EINVAL);
 	assert_int_equal(ofi_ep_set_op_flags(&prov, &of, NULL), -FI_EINVAL);
-	assert_int_equal(ofi_ep_get_op_flags(&prov, &of, NULL), -FI_EINVAL);
+	assert_int_equal(ofi_ep_control(&prov, &of, FI_GETOPSFLAG, NULL, ""), -FI_EINVAL);
 	assert_int_equal(tx, FI_COMPLETION);
 }
 
@@ -97,9 +97,9 @@ static void op_flags_of_one(void **state)
 
 	(void)state;
 	assert_int_equal(ofi_ep_set_op_flags(&prov, &of, &flags), -FI_EINVAL);
-	assert_int_equal(ofi_ep_get_op_flags(&prov, &of, &flags), -FI_EINVAL);
+	assert_int_equal(ofi_ep_control(&prov, &of, FI_GETOPSFLAG, &flags, ""), -FI_EINVAL);
 	flags = FI_RECV;
-	assert_int_equal(ofi_ep_get_op_flags(&prov, &of, &flags), 0);
+	assert_int_equal(ofi_ep_control(&prov, &of, FI_GETOPSFLAG, &flags, ""), 0);
 	assert_int_equal(flags, FI_COMPLETION);
 	flags = FI_RECV;
 	assert_int_equal(ofi_ep_set_op_flags(&prov, &of, &flags), 0);

@@ -146,13 +146,11 @@ static int ep_control(struct fid *fid, int command, void *arg)
 		return ep_enable(ep->self);
 	case FI_ALIAS:
 		return vrb_ep_alias_open(ep, arg);
-	case FI_GETOPSFLAG:
-		return ofi_ep_get_op_flags(&vrb_prov, &of, arg);
 	case FI_SETOPSFLAG:
 		return vrb_ep_set_op_flags(ep, arg);
 	default:
-		return ofi_decline_command(
-			&vrb_prov, FI_LOG_EP_CTRL, command,
+		return ofi_ep_control(
+			&vrb_prov, &of, command, arg,
 			"an endpoint supports FI_ENABLE, FI_ALIAS, FI_GETOPSFLAG and FI_SETOPSFLAG");
 	}
 }

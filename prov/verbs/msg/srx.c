@@ -72,18 +72,11 @@ static int srx_control(struct fid *fid, int command, void *arg)
 	struct vrb_srx *srx = (struct vrb_srx *)fid;
 	const struct ofi_ep_op_flags of = { .rx = &srx->op_flags, .rx_allowed = OFI_RX_OP_FLAGS };
 
-	switch (command) {
-	case FI_ENABLE:
+	if (command == FI_ENABLE)
 		return 0;
-	case FI_GETOPSFLAG:
-		return ofi_ep_get_op_flags(&vrb_prov, &of, arg);
-	case FI_SETOPSFLAG:
-		return ofi_ep_set_op_flags(&vrb_prov, &of, arg);
-	default:
-		return ofi_decline_command(
-			&vrb_prov, FI_LOG_EP_CTRL, command,
-			"a shared receive context supports FI_ENABLE, FI_GETOPSFLAG and FI_SETOPSFLAG");
-	}
+	return ofi_ep_control(
+		&vrb_prov, &of, command, arg,
+		"a shared receive context supports FI_ENABLE, FI_GETOPSFLAG and FI_SETOPSFLAG");
 }
 
 static int set_limit(struct vrb_srx *srx, size_t limit)
