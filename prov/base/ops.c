@@ -27,6 +27,21 @@ const struct fi_ops_tagged ofi_no_tagged_ops = { .size = OFI_TAGGED_DEFAULTS };
 const struct fi_ops_atomic ofi_no_atomic_ops = { .size = OFI_ATOMIC_DEFAULTS };
 const struct fi_ops_collective ofi_no_collective_ops = { .size = OFI_COLLECTIVE_DEFAULTS };
 
+void ofi_ep_fid_init(struct fid_ep *fid, size_t fclass, void *context, const struct fi_ops *ops,
+		     const struct fi_ops_ep *ep_ops, const struct fi_ops_cm *cm)
+{
+	*fid = (struct fid_ep){
+		.fid = { .fclass = fclass, .context = context, .ops = ofi_ops(ops) },
+		.ops = ofi_ops(ep_ops),
+		.cm = ofi_ops(cm),
+		.msg = ofi_ops(&ofi_no_msg_ops),
+		.rma = ofi_ops(&ofi_no_rma_ops),
+		.tagged = ofi_ops(&ofi_no_tagged_ops),
+		.atomic = ofi_ops(&ofi_no_atomic_ops),
+		.collective = ofi_ops(&ofi_no_collective_ops),
+	};
+}
+
 int ofi_stats_open_ops(const struct fi_provider *prov, const char *name, uint64_t flags, void **ops,
 		       struct fi_ops_stats *table)
 {

@@ -128,6 +128,13 @@ extern const struct fi_ops_atomic ofi_no_atomic_ops;
 extern const struct fi_ops_collective ofi_no_collective_ops;
 
 /*
+ * Initializes a fid all of whose transfers return -FI_ENOSYS. The caller then sets the tables of
+ * the capabilities that it has.
+ */
+void ofi_ep_fid_init(struct fid_ep *fid, size_t fclass, void *context, const struct fi_ops *ops,
+		     const struct fi_ops_ep *ep_ops, const struct fi_ops_cm *cm);
+
+/*
  * Implements fi_open_ops of an object whose only extension is the statistics. Returns 0 or -FI_E*.
  */
 int ofi_stats_open_ops(const struct fi_provider *prov, const char *name, uint64_t flags, void **ops,

@@ -63,7 +63,6 @@ int ofi_rdm_alias_open(struct ofi_rdm_ep *ep, uint64_t tx_op_flags, uint64_t rx_
 		       const struct fi_alias *arg)
 {
 	uint64_t caps = ep->info->caps;
-	const struct ofi_rdm_calls *messages = ofi_rdm_calls_of(caps, &ofi_rdm_calls);
 	struct ofi_ep_op_flags of;
 	struct ofi_rdm_fid *a;
 	int ret;
@@ -82,18 +81,9 @@ int ofi_rdm_alias_open(struct ofi_rdm_ep *ep, uint64_t tx_op_flags, uint64_t rx_
 		free(a);
 		return ret;
 	}
-	a->fid = (struct fid_ep){
-		.fid = { .fclass = FI_CLASS_EP,
-			 .context = ep->fid.fid.context,
-			 .ops = ofi_ops(&fid_ops) },
-		.ops = ep->fid.ops,
-		.cm = ep->fid.cm,
-		.msg = ofi_ops(caps & FI_MSG ? messages->msg : &ofi_no_msg_ops),
-		.tagged = ofi_ops(caps & FI_TAGGED ? messages->tagged : &ofi_no_tagged_ops),
-		.rma = ofi_ops(caps & FI_RMA ? ofi_rdm_calls.rma : &ofi_no_rma_ops),
-		.atomic = ofi_ops(caps & FI_ATOMIC ? &ofi_rdm_atomic_ops : &ofi_no_atomic_ops),
-		.collective = ofi_ops(&ofi_no_collective_ops),
-	};
+	ofi_ep_fid_init(&a->fid, FI_CLASS_EP, ep->fid.fid.context, &fid_ops, ep->fid.ops,
+			ep->fid.cm);
+	ofi_rdm_set_calls(&a->fid, caps, ofi_rdm_calls_of(caps, &ofi_rdm_calls), ofi_rdm_calls.rma);
 	ofi_ref_get(&ep->fids);
 	*arg->fid = &a->fid.fid;
 	return 0;

@@ -382,3 +382,16 @@ const struct ofi_rdm_calls *ofi_rdm_calls_for(struct ofi_rdm_ep *ep,
 	ep->one_way.calls.tagged = &ep->one_way.tagged;
 	return &ep->one_way.calls;
 }
+
+void ofi_rdm_set_calls(struct fid_ep *fid, uint64_t caps, const struct ofi_rdm_calls *messages,
+		       const struct fi_ops_rma *rma)
+{
+	if (caps & FI_MSG)
+		fid->msg = ofi_ops(messages->msg);
+	if (caps & FI_TAGGED)
+		fid->tagged = ofi_ops(messages->tagged);
+	if (caps & FI_RMA)
+		fid->rma = ofi_ops(rma);
+	if (caps & FI_ATOMIC)
+		fid->atomic = ofi_ops(&ofi_rdm_atomic_ops);
+}

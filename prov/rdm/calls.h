@@ -92,5 +92,8 @@ const struct ofi_rdm_calls *ofi_rdm_calls_of(uint64_t caps, const struct ofi_rdm
 const struct ofi_rdm_calls *ofi_rdm_calls_for(struct ofi_rdm_ep *ep,
 					      const struct ofi_rdm_calls *both);
 extern const struct fi_ops_atomic ofi_rdm_atomic_ops;
+/* Sets the tables of transfers that the capabilities permit. */
+void ofi_rdm_set_calls(struct fid_ep *fid, uint64_t caps, const struct ofi_rdm_calls *messages,
+		       const struct fi_ops_rma *rma);
 
 #endif

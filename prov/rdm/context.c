@@ -195,21 +195,11 @@ static const struct fi_ops_cm context_cm_ops = {
 static void context_set_tables(struct ofi_rdm_context *context, void *user)
 {
 	const struct ofi_rdm_calls *calls = context->rx ? &ofi_rdm_rx_calls : &ofi_rdm_tx_calls;
-	uint64_t caps = context->sep->info->caps;
+	uint64_t caps = context->sep->info->caps & ~(context->rx ? FI_ATOMIC : 0);
 
-	context->head.fid = (struct fid_ep){
-		.fid = { .fclass = context->rx ? FI_CLASS_RX_CTX : FI_CLASS_TX_CTX,
-			 .context = user,
-			 .ops = ofi_ops(&context_fid_ops) },
-		.ops = context->head.endpoint->fid.ops,
-		.cm = ofi_ops(&context_cm_ops),
-		.msg = ofi_ops(caps & FI_MSG ? calls->msg : &ofi_no_msg_ops),
-		.tagged = ofi_ops(caps & FI_TAGGED ? calls->tagged : &ofi_no_tagged_ops),
-		.rma = ofi_ops(caps & FI_RMA ? calls->rma : &ofi_no_rma_ops),
-		.atomic = ofi_ops(caps & FI_ATOMIC && !context->rx ? &ofi_rdm_atomic_ops
-								   : &ofi_no_atomic_ops),
-		.collective = ofi_ops(&ofi_no_collective_ops),
-	};
+	ofi_ep_fid_init(&context->head.fid, context->rx ? FI_CLASS_RX_CTX : FI_CLASS_TX_CTX, user,
+			&context_fid_ops, context->head.endpoint->fid.ops, &context_cm_ops);
+	ofi_rdm_set_calls(&context->head.fid, caps, calls, calls->rma);
 }
 
 int ofi_rdm_context_open(struct ofi_rdm_sep *sep, size_t index, bool rx, uint64_t op_flags,

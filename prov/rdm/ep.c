@@ -526,22 +526,14 @@ static void set_tables(struct ofi_rdm_ep *ep, void *context)
 {
 	const struct ofi_rdm_xport *xport = &ep->proto.xport;
 	const struct ofi_rdm_calls *calls = ep->biased ? xport->nolock_calls : xport->calls;
-	const struct ofi_rdm_calls *messages;
 	uint64_t caps = ep->info->caps;
 
 	if (!calls || caps & FI_HMEM)
 		calls = &ofi_rdm_calls;
-	messages = ofi_rdm_calls_for(ep, calls);
-	ep->fid = (struct fid_ep){
-		.fid = { .fclass = FI_CLASS_EP, .context = context, .ops = ofi_ops(&ep_fid_ops) },
-		.ops = ofi_ops(&ep_ops),
-		.cm = ofi_ops(&cm_ops),
-		.msg = ofi_ops(caps & FI_MSG ? messages->msg : &ofi_no_msg_ops),
-		.tagged = ofi_ops(caps & FI_TAGGED ? messages->tagged : &ofi_no_tagged_ops),
-		.rma = ofi_ops(caps & FI_RMA ? calls->rma : &ofi_no_rma_ops),
-		.atomic = ofi_ops(caps & FI_ATOMIC ? &ofi_rdm_atomic_ops : &ofi_no_atomic_ops),
-		.collective = ofi_ops(ep->coll ? &ofi_rdm_coll_ops : &ofi_no_collective_ops),
-	};
+	ofi_ep_fid_init(&ep->fid, FI_CLASS_EP, context, &ep_fid_ops, &ep_ops, &cm_ops);
+	ofi_rdm_set_calls(&ep->fid, caps, ofi_rdm_calls_for(ep, calls), calls->rma);
+	if (ep->coll)
+		ep->fid.collective = ofi_ops(&ofi_rdm_coll_ops);
 }
 
 /* The calls that triggered operations and deferred work finally make. */

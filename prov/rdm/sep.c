@@ -225,16 +225,7 @@ int ofi_rdm_sep_open(struct fid_domain *domain_fid, const struct fi_info *info,
 	sep->domain_fid = domain_fid;
 	sep->open = open;
 	ofi_lock_init(&sep->lock);
-	sep->fid = (struct fid_ep){
-		.fid = { .fclass = FI_CLASS_SEP, .context = context, .ops = ofi_ops(&sep_fid_ops) },
-		.ops = ofi_ops(&sep_ops),
-		.cm = ofi_ops(&sep_cm_ops),
-		.msg = ofi_ops(&ofi_no_msg_ops),
-		.tagged = ofi_ops(&ofi_no_tagged_ops),
-		.rma = ofi_ops(&ofi_no_rma_ops),
-		.atomic = ofi_ops(&ofi_no_atomic_ops),
-		.collective = ofi_ops(&ofi_no_collective_ops),
-	};
+	ofi_ep_fid_init(&sep->fid, FI_CLASS_SEP, context, &sep_fid_ops, &sep_ops, &sep_cm_ops);
 	ret = sep_set_up(sep, info);
 	if (ret) {
 		sep_free(sep);

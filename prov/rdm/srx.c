@@ -156,18 +156,12 @@ static void srx_set_tables(struct ofi_rdm_ep *srx, void *context)
 {
 	uint64_t caps = srx->info->rx_attr->caps;
 
-	srx->fid = (struct fid_ep){
-		.fid = { .fclass = FI_CLASS_SRX_CTX,
-			 .context = context,
-			 .ops = ofi_ops(&srx_fid_ops) },
-		.ops = ofi_ops(&srx_ops),
-		.cm = ofi_ops(&ofi_no_cm_ops),
-		.msg = ofi_ops(caps & FI_MSG ? &srx_msg_ops : &ofi_no_msg_ops),
-		.tagged = ofi_ops(caps & FI_TAGGED ? &srx_tagged_ops : &ofi_no_tagged_ops),
-		.rma = ofi_ops(&ofi_no_rma_ops),
-		.atomic = ofi_ops(&ofi_no_atomic_ops),
-		.collective = ofi_ops(&ofi_no_collective_ops),
-	};
+	ofi_ep_fid_init(&srx->fid, FI_CLASS_SRX_CTX, context, &srx_fid_ops, &srx_ops,
+			&ofi_no_cm_ops);
+	if (caps & FI_MSG)
+		srx->fid.msg = ofi_ops(&srx_msg_ops);
+	if (caps & FI_TAGGED)
+		srx->fid.tagged = ofi_ops(&srx_tagged_ops);
 }
 
 /*

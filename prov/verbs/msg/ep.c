@@ -327,16 +327,8 @@ static void set_tables(struct vrb_ep *ep, void *context)
 	uint64_t caps = ep->info->caps;
 	bool rma = caps & FI_RMA || (caps & FI_MSG && caps & FI_SEND);
 
-	ep->fid = (struct fid_ep){
-		.fid = { .fclass = FI_CLASS_EP, .context = context, .ops = ofi_ops(&ep_fid_ops) },
-		.ops = ofi_ops(&vrb_ep_ops),
-		.cm = dgram ? ofi_ops(&vrb_dgram_cm_ops) : ofi_ops(&vrb_ep_cm_ops),
-		.msg = ofi_ops(&ofi_no_msg_ops),
-		.rma = ofi_ops(&ofi_no_rma_ops),
-		.tagged = ofi_ops(&ofi_no_tagged_ops),
-		.atomic = ofi_ops(&ofi_no_atomic_ops),
-		.collective = ofi_ops(&ofi_no_collective_ops),
-	};
+	ofi_ep_fid_init(&ep->fid, FI_CLASS_EP, context, &ep_fid_ops, &vrb_ep_ops,
+			dgram ? &vrb_dgram_cm_ops : &vrb_ep_cm_ops);
 	if (dgram) {
 		ep->fid.msg = ofi_ops(lock ? &vrb_dgram_ops : &vrb_dgram_nolock_ops);
 		return;

@@ -212,23 +212,6 @@ static int srx_create(struct vrb_srx *srx, const struct fi_rx_attr *attr)
 	return srx->srq->ibv ? 0 : vrb_failed(domain->ctx, errno, "fi_srx_context: ibv_create_srq");
 }
 
-static void set_tables(struct vrb_srx *srx, void *context)
-{
-	srx->fid = (struct fid_ep){
-		.fid = { .fclass = FI_CLASS_SRX_CTX,
-			 .context = context,
-			 .ops = ofi_ops(&srx_fid_ops) },
-		.ops = ofi_ops(&srx_ops),
-		.cm = ofi_ops(&ofi_no_cm_ops),
-		.msg = ofi_ops(srx->domain->lock_posts ? &vrb_srx_msg_ops
-						       : &vrb_srx_msg_nolock_ops),
-		.rma = ofi_ops(&ofi_no_rma_ops),
-		.tagged = ofi_ops(&ofi_no_tagged_ops),
-		.atomic = ofi_ops(&ofi_no_atomic_ops),
-		.collective = ofi_ops(&ofi_no_collective_ops),
-	};
-}
-
 int vrb_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct fid_ep **srx_fid,
 		 void *context)
 {
@@ -257,7 +240,9 @@ int vrb_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct 
 		srx_free(srx);
 		return ret;
 	}
-	set_tables(srx, context);
+	ofi_ep_fid_init(&srx->fid, FI_CLASS_SRX_CTX, context, &srx_fid_ops, &srx_ops,
+			&ofi_no_cm_ops);
+	srx->fid.msg = ofi_ops(domain->lock_posts ? &vrb_srx_msg_ops : &vrb_srx_msg_nolock_ops);
 	ofi_ref_get(&domain->base.ref);
 	ofi_lock(&domain->fail_lock);
 	LIST_INSERT_HEAD(&domain->srxs, srx, siblings);
