@@ -6,11 +6,6 @@
 #include "alias_trigger.h"
 #include "prov/verbs/queue/post.h"
 
-static const struct fi_ops_atomic *atomic_ops(struct fid_ep *fid)
-{
-	return vrb_ep(fid)->self->fid.atomic;
-}
-
 static ssize_t alias_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			  fi_addr_t dest, void *context)
 {
@@ -64,40 +59,19 @@ static ssize_t alias_writedata(struct fid_ep *fid, const void *buf, size_t len, 
 	return fid->rma->writemsg(fid, &msg, vrb_ep(fid)->tx_op_flags | FI_REMOTE_CQ_DATA);
 }
 
-/* Atomics have a single element; the endpoint's call checks the counts of the local vectors. */
-static ssize_t alias_atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
-				   size_t count, fi_addr_t dest, uint64_t addr, uint64_t key,
-				   enum fi_datatype datatype, enum fi_op op, void *context)
-{
-	const struct fi_rma_ioc to = { addr, 1, key };
-	const struct fi_msg_atomic msg = {
-		iov, desc, count, dest, &to, 1, datatype, op, context, 0
-	};
-
-	return atomic_ops(fid)->writemsg(fid, &msg, vrb_ep(fid)->tx_op_flags);
-}
-
+/*
+ * Atomics have a single element; the endpoint's call checks the count. The calls with vectors come
+ * here through the alias's table.
+ */
 static ssize_t alias_atomic_write(struct fid_ep *fid, const void *buf, size_t count, void *desc,
 				  fi_addr_t dest, uint64_t addr, uint64_t key,
 				  enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	const struct fi_ioc ioc = { (void *)(uintptr_t)buf, count };
-
-	return alias_atomic_writev(fid, &ioc, &desc, 1, dest, addr, key, datatype, op, context);
-}
-
-static ssize_t alias_fetchv(struct fid_ep *fid, const struct fi_ioc *iov, void **desc, size_t count,
-			    struct fi_ioc *results, void **result_desc, size_t result_count,
-			    fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype datatype,
-			    enum fi_op op, void *context)
-{
 	const struct fi_rma_ioc to = { addr, 1, key };
-	const struct fi_msg_atomic msg = {
-		iov, desc, count, dest, &to, 1, datatype, op, context, 0
-	};
+	const struct fi_msg_atomic msg = { &ioc, &desc, 1, dest, &to, 1, datatype, op, context, 0 };
 
-	return atomic_ops(fid)->readwritemsg(fid, &msg, results, result_desc, result_count,
-					     vrb_ep(fid)->tx_op_flags);
+	return fid->atomic->writemsg(fid, &msg, vrb_ep(fid)->tx_op_flags);
 }
 
 static ssize_t alias_fetch(struct fid_ep *fid, const void *buf, size_t count, void *desc,
@@ -105,26 +79,13 @@ static ssize_t alias_fetch(struct fid_ep *fid, const void *buf, size_t count, vo
 			   uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	const struct fi_ioc ioc = { (void *)(uintptr_t)buf, count };
+	const struct fi_rma_ioc from = { addr, 1, key };
+	const struct fi_msg_atomic msg = {
+		&ioc, &desc, 1, dest, &from, 1, datatype, op, context, 0
+	};
 	struct fi_ioc to = { result, count };
 
-	return alias_fetchv(fid, &ioc, &desc, 1, &to, &result_desc, 1, dest, addr, key, datatype,
-			    op, context);
-}
-
-static ssize_t alias_comparev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
-			      size_t count, const struct fi_ioc *compares, void **compare_desc,
-			      size_t compare_count, struct fi_ioc *results, void **result_desc,
-			      size_t result_count, fi_addr_t dest, uint64_t addr, uint64_t key,
-			      enum fi_datatype datatype, enum fi_op op, void *context)
-{
-	const struct fi_rma_ioc to = { addr, 1, key };
-	const struct fi_msg_atomic msg = {
-		iov, desc, count, dest, &to, 1, datatype, op, context, 0
-	};
-
-	return atomic_ops(fid)->compwritemsg(fid, &msg, compares, compare_desc, compare_count,
-					     results, result_desc, result_count,
-					     vrb_ep(fid)->tx_op_flags);
+	return fid->atomic->readwritemsg(fid, &msg, &to, &result_desc, 1, vrb_ep(fid)->tx_op_flags);
 }
 
 static ssize_t alias_compare(struct fid_ep *fid, const void *buf, size_t count, void *desc,
@@ -133,11 +94,15 @@ static ssize_t alias_compare(struct fid_ep *fid, const void *buf, size_t count, 
 			     enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	const struct fi_ioc ioc = { (void *)(uintptr_t)buf, count };
-	const struct fi_ioc compares = { (void *)(uintptr_t)compare, count };
+	const struct fi_ioc with = { (void *)(uintptr_t)compare, count };
+	const struct fi_rma_ioc from = { addr, 1, key };
+	const struct fi_msg_atomic msg = {
+		&ioc, &desc, 1, dest, &from, 1, datatype, op, context, 0
+	};
 	struct fi_ioc to = { result, count };
 
-	return alias_comparev(fid, &ioc, &desc, 1, &compares, &compare_desc, 1, &to, &result_desc,
-			      1, dest, addr, key, datatype, op, context);
+	return fid->atomic->compwritemsg(fid, &msg, &with, &compare_desc, 1, &to, &result_desc, 1,
+					 vrb_ep(fid)->tx_op_flags);
 }
 
 static void set_triggering(struct vrb_msg_alias *alias)
@@ -154,11 +119,8 @@ static void set_triggering(struct vrb_msg_alias *alias)
 	alias->rma.writedata = alias_writedata;
 	alias->atomic = *self->atomic;
 	alias->atomic.write = alias_atomic_write;
-	alias->atomic.writev = alias_atomic_writev;
 	alias->atomic.readwrite = alias_fetch;
-	alias->atomic.readwritev = alias_fetchv;
 	alias->atomic.compwrite = alias_compare;
-	alias->atomic.compwritev = alias_comparev;
 	alias->ep.fid.msg = &alias->msg;
 	alias->ep.fid.rma = &alias->rma;
 	alias->ep.fid.atomic = &alias->atomic;
