@@ -6,16 +6,16 @@
 #include "alias_trigger.h"
 #include "prov/verbs/queue/post.h"
 
-static ssize_t alias_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			  fi_addr_t dest, void *context)
+ssize_t vrb_call_send(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t dest,
+		      void *context)
 {
 	const struct iovec iov = { (void *)(uintptr_t)buf, len };
 
 	return fid->msg->sendv(fid, &iov, &desc, 1, dest, context);
 }
 
-static ssize_t alias_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			      uint64_t data, fi_addr_t dest, void *context)
+ssize_t vrb_call_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			  uint64_t data, fi_addr_t dest, void *context)
 {
 	const struct iovec iov = { (void *)(uintptr_t)buf, len };
 	struct fi_msg msg = vrb_msg_of_iov(&iov, &desc, 1, dest, context);
@@ -40,17 +40,17 @@ static ssize_t alias_read(struct fid_ep *fid, void *buf, size_t len, void *desc,
 	return fid->rma->readv(fid, &iov, &desc, 1, src, addr, key, context);
 }
 
-static ssize_t alias_write(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			   fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
+ssize_t vrb_call_write(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t dest,
+		       uint64_t addr, uint64_t key, void *context)
 {
 	const struct iovec iov = { (void *)(uintptr_t)buf, len };
 
 	return fid->rma->writev(fid, &iov, &desc, 1, dest, addr, key, context);
 }
 
-static ssize_t alias_writedata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			       uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key,
-			       void *context)
+ssize_t vrb_call_writedata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			   uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key,
+			   void *context)
 {
 	const struct iovec iov = { (void *)(uintptr_t)buf, len };
 	const struct fi_rma_iov to = { addr, len, key };
@@ -110,13 +110,13 @@ static void set_triggering(struct vrb_msg_alias *alias)
 	const struct fid_ep *self = &alias->ep.self->fid;
 
 	alias->msg = *self->msg;
-	alias->msg.send = alias_send;
-	alias->msg.senddata = alias_senddata;
+	alias->msg.send = vrb_call_send;
+	alias->msg.senddata = vrb_call_senddata;
 	alias->msg.recv = alias_recv;
 	alias->rma = *self->rma;
 	alias->rma.read = alias_read;
-	alias->rma.write = alias_write;
-	alias->rma.writedata = alias_writedata;
+	alias->rma.write = vrb_call_write;
+	alias->rma.writedata = vrb_call_writedata;
 	alias->atomic = *self->atomic;
 	alias->atomic.write = alias_atomic_write;
 	alias->atomic.readwrite = alias_fetch;

@@ -126,38 +126,22 @@ static ssize_t hmem_write(struct fid_ep *fid, const struct fi_msg_rma *msg, uint
 	return hmem_post(ep, &local, flags, &wr, len, FI_RMA | FI_WRITE | mode.silent | silent);
 }
 
-static ssize_t send_buf(struct fid_ep *ep, const void *buf, size_t len, void *desc, void *context,
-			uint64_t flags, uint64_t data, uint64_t silent)
+static ssize_t inject_msg(struct fid_ep *ep, const void *buf, size_t len, uint64_t flags,
+			  uint64_t data)
 {
 	const struct iovec iov = { (void *)(uintptr_t)buf, len };
-	const struct fi_msg msg = { &iov, &desc, 1, 0, context, data };
+	const struct fi_msg msg = { &iov, NULL, 1, 0, NULL, data };
 
-	return hmem_send(ep, &msg, flags, silent);
+	return hmem_send(ep, &msg, FI_INJECT | flags, VRB_SILENT);
 }
 
-static ssize_t write_buf(struct fid_ep *ep, const void *buf, void *desc,
-			 const struct fi_rma_iov *to, void *context, uint64_t flags, uint64_t data,
-			 uint64_t silent)
+static ssize_t inject_rma(struct fid_ep *ep, const void *buf, const struct fi_rma_iov *to,
+			  uint64_t flags, uint64_t data)
 {
 	const struct iovec iov = { (void *)(uintptr_t)buf, to->len };
-	const struct fi_msg_rma msg = { &iov, &desc, 1, 0, to, 1, context, data };
+	const struct fi_msg_rma msg = { &iov, NULL, 1, 0, to, 1, NULL, data };
 
-	return hmem_write(ep, &msg, flags, silent);
-}
-
-ssize_t vrb_hmem_send(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest,
-		      void *context)
-{
-	(void)dest;
-	return send_buf(ep, buf, len, desc, context, vrb_ep(ep)->tx_op_flags, 0, 0);
-}
-
-ssize_t vrb_hmem_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc, uint64_t data,
-			  fi_addr_t dest, void *context)
-{
-	(void)dest;
-	return send_buf(ep, buf, len, desc, context, vrb_ep(ep)->tx_op_flags | FI_REMOTE_CQ_DATA,
-			data, 0);
+	return hmem_write(ep, &msg, FI_INJECT | flags, VRB_SILENT);
 }
 
 /* Operations that wait for a counter use the path of all endpoints. */
@@ -171,34 +155,14 @@ ssize_t vrb_hmem_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t 
 ssize_t vrb_hmem_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest)
 {
 	(void)dest;
-	return send_buf(ep, buf, len, NULL, NULL, FI_INJECT, 0, VRB_SILENT);
+	return inject_msg(ep, buf, len, 0, 0);
 }
 
 ssize_t vrb_hmem_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
 			    fi_addr_t dest)
 {
 	(void)dest;
-	return send_buf(ep, buf, len, NULL, NULL, FI_INJECT | FI_REMOTE_CQ_DATA, data, VRB_SILENT);
-}
-
-ssize_t vrb_hmem_write(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest,
-		       uint64_t addr, uint64_t key, void *context)
-{
-	const struct fi_rma_iov remote = { addr, len, key };
-
-	(void)dest;
-	return write_buf(ep, buf, desc, &remote, context, vrb_ep(ep)->tx_op_flags, 0, 0);
-}
-
-ssize_t vrb_hmem_writedata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-			   uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key,
-			   void *context)
-{
-	const struct fi_rma_iov remote = { addr, len, key };
-
-	(void)dest;
-	return write_buf(ep, buf, desc, &remote, context,
-			 vrb_ep(ep)->tx_op_flags | FI_REMOTE_CQ_DATA, data, 0);
+	return inject_msg(ep, buf, len, FI_REMOTE_CQ_DATA, data);
 }
 
 ssize_t vrb_hmem_inject_write(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest,
@@ -207,7 +171,7 @@ ssize_t vrb_hmem_inject_write(struct fid_ep *ep, const void *buf, size_t len, fi
 	const struct fi_rma_iov remote = { addr, len, key };
 
 	(void)dest;
-	return write_buf(ep, buf, NULL, &remote, NULL, FI_INJECT, 0, VRB_SILENT);
+	return inject_rma(ep, buf, &remote, 0, 0);
 }
 
 ssize_t vrb_hmem_inject_writedata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
@@ -216,8 +180,7 @@ ssize_t vrb_hmem_inject_writedata(struct fid_ep *ep, const void *buf, size_t len
 	const struct fi_rma_iov remote = { addr, len, key };
 
 	(void)dest;
-	return write_buf(ep, buf, NULL, &remote, NULL, FI_INJECT | FI_REMOTE_CQ_DATA, data,
-			 VRB_SILENT);
+	return inject_rma(ep, buf, &remote, FI_REMOTE_CQ_DATA, data);
 }
 
 ssize_t vrb_hmem_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)

@@ -25,20 +25,11 @@ ssize_t vrb_hmem_load(const struct vrb_ep *ep, void *to, const void *buf, const 
 		      size_t len);
 
 /* Entries of the tables in msg.c and rma.c. */
-ssize_t vrb_hmem_send(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest,
-		      void *context);
-ssize_t vrb_hmem_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc, uint64_t data,
-			  fi_addr_t dest, void *context);
 ssize_t vrb_hmem_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags);
 ssize_t vrb_hmem_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest);
 ssize_t vrb_hmem_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
 			    fi_addr_t dest);
-ssize_t vrb_hmem_write(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest,
-		       uint64_t addr, uint64_t key, void *context);
 ssize_t vrb_hmem_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags);
-ssize_t vrb_hmem_writedata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-			   uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key,
-			   void *context);
 ssize_t vrb_hmem_inject_write(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest,
 			      uint64_t addr, uint64_t key);
 ssize_t vrb_hmem_inject_writedata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "prov/base/ops.h"
 #include "prov/verbs/queue/batch.h"
+#include "alias_trigger.h"
 #include "hmem.h"
 #include "multi.h"
 #include "ops.h"
@@ -397,9 +398,9 @@ static ssize_t hmem_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, 
 #define HMEM_MESSAGES(recv_, recvv_, recvmsg_)                                    \
 	{                                                                         \
 		.size = OFI_MSG_DEFAULTS, .recv = (recv_), .recvv = (recvv_),     \
-		.recvmsg = (recvmsg_), .send = vrb_hmem_send, .sendv = vrb_sendv, \
+		.recvmsg = (recvmsg_), .send = vrb_call_send, .sendv = vrb_sendv, \
 		.sendmsg = vrb_hmem_sendmsg, .inject = vrb_hmem_inject,           \
-		.senddata = vrb_hmem_senddata, .injectdata = vrb_hmem_injectdata, \
+		.senddata = vrb_call_senddata, .injectdata = vrb_hmem_injectdata, \
 	}
 
 const struct fi_ops_msg vrb_msg_hmem_ops = HMEM_MESSAGES(hmem_recv, msg_recvv, msg_recvmsg);

@@ -6,6 +6,7 @@
 #include <rdma/fi_rma.h>
 #include <rdma/providers/fi_log.h>
 #include "prov/base/ops.h"
+#include "alias_trigger.h"
 #include "hmem.h"
 #include "ops.h"
 #include "prov/verbs/provider/prov.h"
@@ -377,10 +378,10 @@ const struct fi_ops_rma vrb_rma_hmem_ops = {
 	.read = rma_read,
 	.readv = rma_readv,
 	.readmsg = rma_readmsg,
-	.write = vrb_hmem_write,
+	.write = vrb_call_write,
 	.writev = rma_writev,
 	.writemsg = vrb_hmem_writemsg,
 	.inject = vrb_hmem_inject_write,
-	.writedata = vrb_hmem_writedata,
+	.writedata = vrb_call_writedata,
 	.injectdata = vrb_hmem_inject_writedata,
 };
