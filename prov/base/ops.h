@@ -28,6 +28,12 @@ ssize_t ofi_enosys(void);
 /* Refuses a call that the object supports in general, but not in its present role. */
 ssize_t ofi_eopnotsupp(void);
 
+/*
+ * The type of the functions of a slot. `OFI_CALL(fi_ops_msg, send) vrb_call_send;` declares one of
+ * them.
+ */
+#define OFI_CALL(table, slot) __typeof__(*((struct table *)NULL)->slot)
+
 #define OFI_ENOSYS(slot) .slot = (void *)ofi_enosys
 
 /* clang-format off */

@@ -6,6 +6,7 @@
 #ifndef OFI_RDM_AV_H
 #define OFI_RDM_AV_H
 
+#include "prov/base/ops.h"
 #include "prov/base/av.h"
 #include "cmwire.h"
 #include "rdm.h"
@@ -28,8 +29,7 @@ static inline struct ofi_rdm_av *ofi_rdm_av_of(struct fid_av *fid)
 	return (struct ofi_rdm_av *)fid;
 }
 
-int ofi_rdm_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
-		    void *context);
+OFI_CALL(fi_ops_domain, av_open) ofi_rdm_av_open;
 /* Adds the endpoint to the list of bound endpoints and takes a reference on the AV. */
 void ofi_rdm_av_bind(struct ofi_rdm_av *av, struct ofi_rdm_ep *ep);
 /*
@@ -61,10 +61,8 @@ fi_addr_t ofi_rdm_av_find(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr
 uint32_t ofi_rdm_av_get_key(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr);
 void ofi_rdm_av_set_key(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr, uint32_t number);
 /* These implement fi_av_insertsvc and fi_av_insertsym. */
-int ofi_rdm_av_insertsvc(struct fid_av *fid, const char *node, const char *service,
-			 fi_addr_t *fi_addr, uint64_t flags, void *context);
-int ofi_rdm_av_insertsym(struct fid_av *fid, const char *node, size_t nodes, const char *service,
-			 size_t services, fi_addr_t *fi_addr, uint64_t flags, void *context);
+OFI_CALL(fi_ops_av, insertsvc) ofi_rdm_av_insertsvc;
+OFI_CALL(fi_ops_av, insertsym) ofi_rdm_av_insertsym;
 /*
  * Returns true if the AV has the address, or has that of the scalable endpoint to which the address
  * belongs. *context is the index that the owner of the address claims to have there; it becomes 0

@@ -6,24 +6,19 @@
 #ifndef OFI_RDM_CALLS_H
 #define OFI_RDM_CALLS_H
 
-#include <rdma/fi_atomic.h>
-#include <rdma/fi_rma.h>
-#include <rdma/fi_tagged.h>
+#include "prov/base/ops.h"
 #include "rdm.h"
 #include "xport.h"
 
-/* Declares a function with the signature of a slot. */
-#define OFI_RDM_CALL(table, slot) __typeof__(*((struct table *)NULL)->slot)
-
 /* Receives with a single buffer, with and without the lock. */
-OFI_RDM_CALL(fi_ops_tagged, recv) ofi_rdm_trecv, ofi_rdm_trecv_nolock;
-OFI_RDM_CALL(fi_ops_msg, recv) ofi_rdm_recv, ofi_rdm_recv_nolock;
+OFI_CALL(fi_ops_tagged, recv) ofi_rdm_trecv, ofi_rdm_trecv_nolock;
+OFI_CALL(fi_ops_msg, recv) ofi_rdm_recv, ofi_rdm_recv_nolock;
 /*
  * The slow paths of these. The _entered variants expect the endpoint to be entered already and
  * leave it; only fast_recv.c uses them.
  */
-OFI_RDM_CALL(fi_ops_tagged, recv) ofi_rdm_trecv_any, ofi_rdm_trecv_entered;
-OFI_RDM_CALL(fi_ops_msg, recv) ofi_rdm_recv_any, ofi_rdm_recv_entered;
+OFI_CALL(fi_ops_tagged, recv) ofi_rdm_trecv_any, ofi_rdm_trecv_entered;
+OFI_CALL(fi_ops_msg, recv) ofi_rdm_recv_any, ofi_rdm_recv_entered;
 /*
  * Translates the source address of a receive into the peer's number, or OFI_RDM_MATCH_ANY. The
  * caller holds the lock.
@@ -36,29 +31,29 @@ ssize_t ofi_rdm_send_one(struct fid_ep *fid, const void *buf, size_t len, fi_add
 ssize_t ofi_rdm_inject_one(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr,
 			   uint64_t tag, bool tagged);
 /* The slow paths of writes and reads of a single buffer. */
-OFI_RDM_CALL(fi_ops_rma, read) ofi_rdm_read_one;
-OFI_RDM_CALL(fi_ops_rma, write) ofi_rdm_write_one;
-OFI_RDM_CALL(fi_ops_rma, inject) ofi_rdm_inject_write_one;
+OFI_CALL(fi_ops_rma, read) ofi_rdm_read_one;
+OFI_CALL(fi_ops_rma, write) ofi_rdm_write_one;
+OFI_CALL(fi_ops_rma, inject) ofi_rdm_inject_write_one;
 
 /* The remaining calls. */
-OFI_RDM_CALL(fi_ops_msg, sendv) ofi_rdm_sendv;
-OFI_RDM_CALL(fi_ops_msg, sendmsg) ofi_rdm_sendmsg;
-OFI_RDM_CALL(fi_ops_msg, senddata) ofi_rdm_senddata;
-OFI_RDM_CALL(fi_ops_msg, injectdata) ofi_rdm_injectdata;
-OFI_RDM_CALL(fi_ops_msg, recvv) ofi_rdm_recvv;
-OFI_RDM_CALL(fi_ops_msg, recvmsg) ofi_rdm_recvmsg;
-OFI_RDM_CALL(fi_ops_tagged, sendv) ofi_rdm_tsendv;
-OFI_RDM_CALL(fi_ops_tagged, sendmsg) ofi_rdm_tsendmsg;
-OFI_RDM_CALL(fi_ops_tagged, senddata) ofi_rdm_tsenddata;
-OFI_RDM_CALL(fi_ops_tagged, injectdata) ofi_rdm_tinjectdata;
-OFI_RDM_CALL(fi_ops_tagged, recvv) ofi_rdm_trecvv;
-OFI_RDM_CALL(fi_ops_tagged, recvmsg) ofi_rdm_trecvmsg;
-OFI_RDM_CALL(fi_ops_rma, readv) ofi_rdm_readv;
-OFI_RDM_CALL(fi_ops_rma, readmsg) ofi_rdm_readmsg;
-OFI_RDM_CALL(fi_ops_rma, writev) ofi_rdm_writev;
-OFI_RDM_CALL(fi_ops_rma, writemsg) ofi_rdm_writemsg;
-OFI_RDM_CALL(fi_ops_rma, writedata) ofi_rdm_writedata;
-OFI_RDM_CALL(fi_ops_rma, injectdata) ofi_rdm_inject_writedata;
+OFI_CALL(fi_ops_msg, sendv) ofi_rdm_sendv;
+OFI_CALL(fi_ops_msg, sendmsg) ofi_rdm_sendmsg;
+OFI_CALL(fi_ops_msg, senddata) ofi_rdm_senddata;
+OFI_CALL(fi_ops_msg, injectdata) ofi_rdm_injectdata;
+OFI_CALL(fi_ops_msg, recvv) ofi_rdm_recvv;
+OFI_CALL(fi_ops_msg, recvmsg) ofi_rdm_recvmsg;
+OFI_CALL(fi_ops_tagged, sendv) ofi_rdm_tsendv;
+OFI_CALL(fi_ops_tagged, sendmsg) ofi_rdm_tsendmsg;
+OFI_CALL(fi_ops_tagged, senddata) ofi_rdm_tsenddata;
+OFI_CALL(fi_ops_tagged, injectdata) ofi_rdm_tinjectdata;
+OFI_CALL(fi_ops_tagged, recvv) ofi_rdm_trecvv;
+OFI_CALL(fi_ops_tagged, recvmsg) ofi_rdm_trecvmsg;
+OFI_CALL(fi_ops_rma, readv) ofi_rdm_readv;
+OFI_CALL(fi_ops_rma, readmsg) ofi_rdm_readmsg;
+OFI_CALL(fi_ops_rma, writev) ofi_rdm_writev;
+OFI_CALL(fi_ops_rma, writemsg) ofi_rdm_writemsg;
+OFI_CALL(fi_ops_rma, writedata) ofi_rdm_writedata;
+OFI_CALL(fi_ops_rma, injectdata) ofi_rdm_inject_writedata;
 
 /* Initializers for the slots of these calls. */
 #define OFI_RDM_MSG_SENDS                                                                 \

@@ -10,7 +10,7 @@
 #ifndef OFI_RDM_COLL_H
 #define OFI_RDM_COLL_H
 
-#include <rdma/fi_collective.h>
+#include "prov/base/ops.h"
 #include "prov/base/coll_mc.h"
 #include "prov/base/loop.h"
 #include "peer.h"
@@ -66,10 +66,8 @@ void ofi_rdm_coll_attend(struct ofi_rdm_coll *coll);
 
 /* in coll_ops.c */
 extern const struct fi_ops_collective ofi_rdm_coll_ops;
-int ofi_rdm_coll_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
-		      void *context);
-int ofi_rdm_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
-			     struct fi_collective_attr *attr, uint64_t flags);
+OFI_CALL(fi_ops_cm, join) ofi_rdm_coll_join;
+OFI_CALL(fi_ops_domain, query_collective) ofi_rdm_query_collective;
 /* Returns the name that identifies an address among the members of a group. */
 int ofi_rdm_coll_name(void *ep, fi_addr_t fi_addr, void *name, size_t *len);
 size_t ofi_rdm_coll_name_of(const struct ofi_rdm_addr *addr, uint8_t *name);

@@ -17,7 +17,7 @@
 #include <sys/queue.h>
 #include <sys/socket.h>
 #include <infiniband/verbs.h>
-#include <rdma/fi_domain.h>
+#include "prov/base/ops.h"
 #include "prov/base/av.h"
 #include "prov/verbs/provider/domain.h"
 #include "prov/verbs/provider/tclass.h"
@@ -73,8 +73,7 @@ static inline struct vrb_av *vrb_av(struct fid_av *fid)
 	return (struct vrb_av *)fid;
 }
 
-int vrb_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
-		void *context);
+OFI_CALL(fi_ops_domain, av_open) vrb_av_open;
 
 /* Slow path: first use of an address, multicast groups, and errors. */
 const struct vrb_dest *vrb_av_dest_slow(struct vrb_av *av, fi_addr_t addr);
@@ -169,9 +168,7 @@ struct vrb_av_found {
  */
 int vrb_av_insert_addrs(struct vrb_av *av, const void *addrs, size_t count, fi_addr_t *fi_addr,
 			uint64_t flags, void *context);
-int vrb_av_insertsvc(struct fid_av *fid, const char *node, const char *service, fi_addr_t *fi_addr,
-		     uint64_t flags, void *context);
-int vrb_av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt, const char *service,
-		     size_t svccnt, fi_addr_t *fi_addr, uint64_t flags, void *context);
+OFI_CALL(fi_ops_av, insertsvc) vrb_av_insertsvc;
+OFI_CALL(fi_ops_av, insertsym) vrb_av_insertsym;
 
 #endif

@@ -3,8 +3,7 @@
 #ifndef VRB_ALIAS_TRIGGER_H
 #define VRB_ALIAS_TRIGGER_H
 
-#include <rdma/fi_atomic.h>
-#include <rdma/fi_rma.h>
+#include "prov/base/ops.h"
 #include "ep.h"
 
 /* An alias of a connected endpoint, with ops tables of its own. */
@@ -19,15 +18,10 @@ struct vrb_msg_alias {
  * Calls that become the fid's call with flags, with its default flags. Endpoints with FI_HMEM have
  * them, too.
  */
-ssize_t vrb_call_send(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t dest,
-		      void *context);
-ssize_t vrb_call_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			  uint64_t data, fi_addr_t dest, void *context);
-ssize_t vrb_call_write(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t dest,
-		       uint64_t addr, uint64_t key, void *context);
-ssize_t vrb_call_writedata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			   uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key,
-			   void *context);
+OFI_CALL(fi_ops_msg, send) vrb_call_send;
+OFI_CALL(fi_ops_msg, senddata) vrb_call_senddata;
+OFI_CALL(fi_ops_rma, write) vrb_call_write;
+OFI_CALL(fi_ops_rma, writedata) vrb_call_writedata;
 
 /* Selects the ops tables of an alias: the endpoint's, or those that pass FI_TRIGGER on. */
 void vrb_alias_set_tables(struct vrb_ep *alias);

@@ -7,9 +7,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_trigger.h>
+#include "prov/base/ops.h"
 #include "src/ds/compiler.h"
 
 #define VRB_ATOMIC_SIZE sizeof(uint64_t)
@@ -38,28 +38,15 @@ OFI_INLINE ssize_t vrb_atomic_check(enum fi_op_type type, enum fi_datatype datat
 }
 
 /* Implement fi_atomicvalid, fi_fetch_atomicvalid and fi_compare_atomicvalid. */
-int vrb_atomic_write_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
-			   size_t *count);
-int vrb_atomic_fetch_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
-			   size_t *count);
-int vrb_atomic_compare_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
-			     size_t *count);
+OFI_CALL(fi_ops_atomic, writevalid) vrb_atomic_write_valid;
+OFI_CALL(fi_ops_atomic, readwritevalid) vrb_atomic_fetch_valid;
+OFI_CALL(fi_ops_atomic, compwritevalid) vrb_atomic_compare_valid;
 
 /* Pass the single element of vectors to the calls for buffers of the endpoint's table. */
-ssize_t vrb_atomic_writev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
-			  fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype datatype,
-			  enum fi_op op, void *context);
-ssize_t vrb_atomic_fetchv(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
-			  struct fi_ioc *resultv, void **result_desc, size_t result_count,
-			  fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype datatype,
-			  enum fi_op op, void *context);
-ssize_t vrb_atomic_comparev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
-			    const struct fi_ioc *comparev, void **compare_desc,
-			    size_t compare_count, struct fi_ioc *resultv, void **result_desc,
-			    size_t result_count, fi_addr_t dest, uint64_t addr, uint64_t key,
-			    enum fi_datatype datatype, enum fi_op op, void *context);
+OFI_CALL(fi_ops_atomic, writev) vrb_atomic_writev;
+OFI_CALL(fi_ops_atomic, readwritev) vrb_atomic_fetchv;
+OFI_CALL(fi_ops_atomic, compwritev) vrb_atomic_comparev;
 
-int vrb_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
-		     struct fi_atomic_attr *attr, uint64_t flags);
+OFI_CALL(fi_ops_domain, query_atomic) vrb_query_atomic;
 
 #endif

@@ -9,8 +9,7 @@
 #define VRB_HMEM_H
 
 #include <stddef.h>
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_rma.h>
+#include "prov/base/ops.h"
 
 struct ofi_hmem;
 struct vrb_ep;
@@ -25,14 +24,11 @@ ssize_t vrb_hmem_load(const struct vrb_ep *ep, void *to, const void *buf, const 
 		      size_t len);
 
 /* Entries of the tables in msg.c and rma.c. */
-ssize_t vrb_hmem_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags);
-ssize_t vrb_hmem_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest);
-ssize_t vrb_hmem_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
-			    fi_addr_t dest);
-ssize_t vrb_hmem_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags);
-ssize_t vrb_hmem_inject_write(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest,
-			      uint64_t addr, uint64_t key);
-ssize_t vrb_hmem_inject_writedata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
-				  fi_addr_t dest, uint64_t addr, uint64_t key);
+OFI_CALL(fi_ops_msg, sendmsg) vrb_hmem_sendmsg;
+OFI_CALL(fi_ops_msg, inject) vrb_hmem_inject;
+OFI_CALL(fi_ops_msg, injectdata) vrb_hmem_injectdata;
+OFI_CALL(fi_ops_rma, writemsg) vrb_hmem_writemsg;
+OFI_CALL(fi_ops_rma, inject) vrb_hmem_inject_write;
+OFI_CALL(fi_ops_rma, injectdata) vrb_hmem_inject_writedata;
 
 #endif

@@ -3,6 +3,7 @@
 #ifndef VRB_MULTI_H
 #define VRB_MULTI_H
 
+#include "prov/base/ops.h"
 #include "ep.h"
 
 #define VRB_MULTI_PARTS	  64	/* maximum number of parts of a buffer */
@@ -14,10 +15,8 @@
  */
 uint32_t vrb_multi_parts(size_t len, size_t min, uint32_t room, size_t *size);
 /* The receive calls of endpoints with FI_MULTI_RECV. */
-ssize_t vrb_multi_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src,
-		       void *context);
-ssize_t vrb_multi_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
-			fi_addr_t src, void *context);
-ssize_t vrb_multi_recvmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags);
+OFI_CALL(fi_ops_msg, recv) vrb_multi_recv;
+OFI_CALL(fi_ops_msg, recvv) vrb_multi_recvv;
+OFI_CALL(fi_ops_msg, recvmsg) vrb_multi_recvmsg;
 
 #endif

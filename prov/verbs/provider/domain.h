@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 #include <infiniband/verbs.h>
-#include <rdma/fi_domain.h>
+#include "prov/base/ops.h"
 #include "prov/base/domain.h"
 #include "prov/base/eq.h"
 #include "prov/base/work.h"
@@ -129,9 +129,7 @@ static inline const struct vrb_domain_rdm *vrb_rdm_of(const struct vrb_domain *d
 /* Returns true if the domain belongs to this provider. */
 bool vrb_is_domain(const struct fid_domain *fid);
 /* Implements fi_stx_context, with the limits of the device's endpoints. */
-int vrb_stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
-		 void *context);
-int vrb_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
-		    void *context);
+OFI_CALL(fi_ops_domain, stx_ctx) vrb_stx_open;
+OFI_CALL(fi_ops_fabric, domain) vrb_domain_open;
 
 #endif

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 #include <infiniband/verbs.h>
-#include <rdma/fi_eq.h>
+#include "prov/base/ops.h"
 #include "prov/base/cntr.h"
 #include "prov/base/cq.h"
 #include "src/ds/lock.h"
@@ -87,8 +87,7 @@ static inline struct vrb_cq *vrb_cq(struct fid_cq *fid)
 	return (struct vrb_cq *)fid;
 }
 
-int vrb_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
-		void *context);
+OFI_CALL(fi_ops_domain, cq_open) vrb_cq_open;
 /* Returns the completion vector that serves the processor of FI_AFFINITY, else the first. */
 static inline int vrb_cq_vector(const struct vrb_domain *domain, const struct fi_cq_attr *attr)
 {
@@ -251,8 +250,7 @@ static inline int vrb_cq_want(const struct vrb_cq *cq, size_t count)
 /* Tables by format, with and without locks (cq_read.c). */
 extern const struct fi_ops_cq vrb_cq_ops[FI_CQ_FORMAT_TAGGED + 1];
 extern const struct fi_ops_cq vrb_cq_nolock_ops[FI_CQ_FORMAT_TAGGED + 1];
-const char *vrb_cq_strerror(struct fid_cq *cq, int prov_errno, const void *err_data, char *buf,
-			    size_t len);
+OFI_CALL(fi_ops_cq, strerror) vrb_cq_strerror;
 /* The other operations of all CQs (cq_wait.c, cq_take.c). */
 extern const struct ofi_cq_ops vrb_cq_base_ops;
 bool vrb_cq_take_error(struct ofi_cq *cq, struct fi_cq_err_entry *entry);

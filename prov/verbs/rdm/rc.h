@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 #include <infiniband/verbs.h>
+#include "prov/base/ops.h"
 #include "buf.h"
 #include "prov/rdm/admit.h"
 #include "prov/rdm/peer.h"
@@ -242,12 +243,9 @@ static inline bool vrb_rc_shares(const struct ofi_rdm_ep *ep)
 struct ofi_rdm_xport vrb_rdm_rc(const struct vrb_domain *domain, const struct fi_info *info);
 /* Opens an endpoint that uses this transport. */
 int vrb_rc_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
-int vrb_rc_sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep,
-		    void *context);
-int vrb_rc_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx,
-		    void *context);
-int vrb_rc_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
-		   void *context);
+OFI_CALL(fi_ops_domain, scalable_ep) vrb_rc_sep_open;
+OFI_CALL(fi_ops_domain, srx_ctx) vrb_rc_srx_open;
+OFI_CALL(fi_ops_domain, cq_open) vrb_rc_cq_open;
 /* The device, queues and buffers of an endpoint (ep.c). */
 int vrb_rc_init(struct ofi_rdm_ep *ep);
 int vrb_rc_enable(struct ofi_rdm_ep *ep);
