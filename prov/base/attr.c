@@ -5,8 +5,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
 #include "attr.h"
 
 #define PRIMARY_CAPS                                                                \

@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
 #include "device.h"
 #include "prov/verbs/dgram/dgram.h"
 #include "prov/verbs/discovery/info.h"

@@ -11,7 +11,6 @@
 #include <rdma/providers/fi_log.h>
 #include "av_key.h"
 #include "prov/base/av_set.h"
-#include "coll.h"
 #include "lock.h"
 #include "peer.h"
 

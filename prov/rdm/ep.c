@@ -15,7 +15,6 @@
 #include "av.h"
 #include "calls.h"
 #include "coll.h"
-#include "cq.h"
 #include "ep.h"
 #include "fence.h"
 #include "hmem.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The fast path of posting receives. */
-#include <rdma/fi_tagged.h>
 #include "calls.h"
 #include "copy.h"
 #include "cq.h"

@@ -4,7 +4,6 @@
  */
 #include <string.h>
 #include "prov/base/desc.h"
-#include "prov/base/mr_cache.h"
 #include <rdma/fi_errno.h>
 #include "hmem.h"
 #include "local.h"

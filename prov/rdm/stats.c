@@ -7,7 +7,6 @@
 #include "prov/base/ops.h"
 #include <rdma/fi_errno.h>
 #include "prov/base/refuse.h"
-#include <rdma/providers/fi_prov.h>
 #include "ep.h"
 
 void ofi_rdm_stats_show(struct ofi_rdm_ep *ep)

@@ -2,7 +2,6 @@
 /* Hands work of the event thread to the thread that is in an endpoint. */
 #include "task.h"
 #include "lock.h"
-#include "prov/base/wait.h"
 #include "rdm.h"
 
 void ofi_rdm_task_add(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)

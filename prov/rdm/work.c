@@ -7,7 +7,6 @@
 #include "cntr.h"
 #include "complete.h"
 #include "lock.h"
-#include "op.h"
 #include "work.h"
 
 struct ofi_rdm_done {

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <time.h>
 #include <ofi/addr.h>
-#include "prov/base/wait.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "prov/verbs/dgram/av.h"

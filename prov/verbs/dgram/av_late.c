@@ -7,7 +7,6 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "av.h"
-#include "prov/base/wait.h"
 #include "prov/verbs/cm/sidr.h"
 #include "prov/verbs/provider/prov.h"
 

@@ -6,7 +6,6 @@
 #include <sys/random.h>
 #include "prov/base/ops.h"
 #include <rdma/providers/fi_log.h>
-#include "prov/verbs/queue/ah.h"
 #include "prov/verbs/queue/batch.h"
 #include "prov/verbs/queue/cq.h"
 #include "dgram.h"

@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
 #include "prov/verbs/dgram/dgram.h"
 #include "info.h"
 

@@ -10,7 +10,6 @@
 #include "prov/base/attr.h"
 #include <ofi/explain.h>
 #include "prov/verbs/provider/domain.h"
-#include "prov/verbs/msg/ep.h"
 #include "prov/verbs/provider/fabric.h"
 #include "affinity.h"
 #include "gid.h"

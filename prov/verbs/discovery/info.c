@@ -5,9 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
-#include "prov/verbs/cm/conn.h"
 #include "info.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/msg/srx.h"

@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <rdma/fi_endpoint.h>
 #include "prov/base/hmem.h"
 #include "prov/verbs/provider/prov.h"
 

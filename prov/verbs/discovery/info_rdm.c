@@ -2,8 +2,6 @@
 /* Creates the fi_info of a port for reliable datagrams. */
 #include <stdio.h>
 #include <string.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
 #include "info.h"
 #include "info_rdm.h"
 #include "prov/base/domain.h"

@@ -3,15 +3,12 @@
 #include "source.h"
 
 #include <ofi/addr.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "kind.h"
 #include "prov/base/name.h"
 #include "prov/base/refuse.h"
 #include "prov/verbs/provider/domain.h"
-#include "prov/verbs/provider/fabric.h"
 
 /* Takes the domain's IP address if it has one, with any port. Returns 0 or -FI_ENOMEM. */
 static int take_domains(const struct fi_info *its, struct fi_info *info)

@@ -9,7 +9,6 @@
 #include <rdma/providers/fi_log.h>
 #include "async.h"
 #include "src/ds/container.h"
-#include "prov/verbs/queue/cq.h"
 #include "domain.h"
 #include "prov/verbs/msg/ep.h"
 #include "prov.h"

@@ -9,7 +9,6 @@
 #include "fabric.h"
 #include "prov/verbs/discovery/info.h"
 #include "prov/verbs/discovery/inline.h"
-#include "prov/verbs/cm/pep.h"
 #include "prov.h"
 #include "prov/verbs/rdm/domain.h"
 #include "prov/verbs/discovery/snapshot.h"

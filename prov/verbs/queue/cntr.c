@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Counters of connected endpoints: binding, and the completion queues that feed them. */
 #include <stdlib.h>
-#include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "prov/base/cntr.h"

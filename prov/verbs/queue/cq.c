@@ -7,7 +7,6 @@
 #include "prov/base/ops.h"
 #include <rdma/providers/fi_log.h>
 #include "cq.h"
-#include "prov/verbs/msg/ep.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 #include "srq.h"

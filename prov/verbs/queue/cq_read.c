@@ -3,8 +3,6 @@
  * Reading completions: they are polled in batches from the device and formatted into the caller's
  * array. Each format has its own reader, chosen when the CQ is opened.
  */
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_rma.h>
 #include "prov/base/ops.h"
 #include "cq.h"
 #include "prov/verbs/dgram/dgram.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Failed work completions: the entry for fi_cq_readerr and the text for fi_cq_strerror. */
 #include <stdio.h>
-#include <rdma/fi_endpoint.h>
 #include <rdma/rdma_cma.h>
 #include <ofi/addr.h>
 #include "prov/verbs/msg/ep.h"

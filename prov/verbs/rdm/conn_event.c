@@ -8,7 +8,6 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 #include "conn_int.h"
-#include "prov/base/wait.h"
 #include "prov/rdm/lock.h"
 
 #define RETRY_MS 20 /* until the event thread checks whether the tasks are done */

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include "prov/base/wait.h"
 #include "prov/rdm/av.h"
 #include "conn_int.h"
 #include "progress.h"

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <rdma/fi_errno.h>
 #include "conn.h"
-#include "prov/rdm/cq.h"
 #include "prov/rdm/ep.h"
 #include "prov/rdm/sep.h"
 #include "prov/rdm/msg.h"

@@ -2,8 +2,6 @@
 /* The fast path of sends. */
 #include <string.h>
 #include <rdma/fi_tagged.h>
-#include "arrive.h"
-#include "prov/rdm/cq.h"
 #include "rc_conn.h"
 #include "prov/rdm/lock.h"
 #include "prov/rdm/peer.h"
