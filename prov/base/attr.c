@@ -2,7 +2,6 @@
 /* Compares hints attribute by attribute, and narrows a match to them. */
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include "attr.h"

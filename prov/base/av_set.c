@@ -2,7 +2,6 @@
 /* AV sets. */
 #include <stdlib.h>
 #include <string.h>
-#include "av.h"
 #include "av_set.h"
 #include "ops.h"
 #include "refuse.h"

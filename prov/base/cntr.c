@@ -10,7 +10,6 @@
 #include <rdma/providers/fi_log.h>
 #include "cntr.h"
 #include "ops.h"
-#include "src/ds/compiler.h"
 #include "src/ds/patience.h"
 #include "refuse.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The algorithm of each collective operation. */
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "coll_plan.h"

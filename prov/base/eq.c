@@ -6,7 +6,6 @@
 #include <string.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
-#include <rdma/providers/fi_log.h>
 #include "eq.h"
 #include "ops.h"
 #include "refuse.h"

@@ -2,7 +2,6 @@
 /* Loads a provider's parameter table and looks for unknown variables with its prefix. */
 
 #include <ctype.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,6 @@
 #include <rdma/providers/fi_log.h>
 #include "cntr.h"
 #include "cq.h"
-#include "domain.h"
 #include "src/ds/lock.h"
 #include "ops.h"
 #include "poll.h"

@@ -9,7 +9,6 @@
 #include <poll.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>

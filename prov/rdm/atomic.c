@@ -6,7 +6,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <rdma/fi_atomic.h>
 #include "prov/base/refuse.h"
 #include <rdma/fi_errno.h>
 #include "atomic.h"

@@ -5,7 +5,6 @@
  */
 #include "calls.h"
 
-#include "prov/base/ops.h"
 #include <rdma/fi_errno.h>
 #include "objects.h"
 #include "work.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Completion queues of reliable-datagram endpoints: opening, reading, waiting. */
-#include <stdlib.h>
-#include "prov/base/cq.h"
 #include "prov/base/ops.h"
 #include "prov/base/refuse.h"
 #include <rdma/fi_errno.h>

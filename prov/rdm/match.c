@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Matching: classes of receives, the unexpected queue with its indexes, and the slow path. */
 #include "match.h"
-#include "src/ds/compiler.h"
 #include "src/ds/container.h"
 
 static struct ofi_rdm_match_recv *recv_of(struct ofi_rdm_match_node *node)

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <ofi/addr.h>
 #include "prov/base/name.h"
-#include "prov/base/ops.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "av.h"

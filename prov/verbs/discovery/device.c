@@ -5,17 +5,12 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <rdma/fi_errno.h>
-#include <rdma/providers/fi_log.h>
 #include "device.h"
-#include "prov/base/refuse.h"
 #include "gid.h"
 #include "inline.h"
 #include "netdev.h"
 #include "prov/verbs/provider/err.h"
-#include "prov/verbs/provider/prov.h"
 #include "src/ds/fork.h"
 
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;

@@ -4,8 +4,6 @@
  * and compare-and-swap; write and fetch-read are RDMA operations on 8 aligned bytes.
  */
 #include <string.h>
-#include <rdma/fi_errno.h>
-#include "prov/base/ops.h"
 #include "prov/base/refuse.h"
 #include "prov/verbs/provider/domain.h"
 #include "prov/verbs/provider/prov.h"

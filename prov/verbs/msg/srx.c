@@ -8,7 +8,6 @@
 #include <rdma/fi_ext.h>
 #include <rdma/providers/fi_log.h>
 #include "prov/verbs/queue/cq.h"
-#include "ep.h"
 #include "ep_modes.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"

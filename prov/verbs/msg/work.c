@@ -8,7 +8,6 @@
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/queue/batch.h"
 #include "prov/verbs/queue/cntr.h"
-#include "prov/verbs/queue/post.h"
 #include "work.h"
 
 #define FETCH (FI_ATOMIC | FI_READ)

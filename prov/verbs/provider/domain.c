@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "prov/base/ops.h"
 #include "prov/base/poll.h"
 #include <rdma/providers/fi_log.h>
 #include "async.h"

@@ -15,7 +15,6 @@
 #include "prov/base/reduce.h"
 #include <rdma/fi_domain.h>
 #include <rdma/providers/fi_log.h>
-#include "domain.h"
 #include "err.h"
 #include "mr.h"
 #include "mr_hmem.h"

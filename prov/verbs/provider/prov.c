@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The provider's start and end. */
 
-#include <stdbool.h>
 #include <rdma/fi_errno.h>
-#include <rdma/providers/fi_log.h>
 #include "prov/base/stats.h"
 #include "prov/verbs/discovery/device.h"
 #include "fabric.h"

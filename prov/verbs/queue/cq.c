@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "prov/base/cq_peer.h"
-#include "prov/base/ops.h"
 #include <rdma/providers/fi_log.h>
 #include "cq.h"
 #include "prov/verbs/provider/err.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The slow paths of posting: full or shut queues, failed posts, and the batches of FI_MORE. */
 #include <stdlib.h>
-#include <string.h>
 #include "batch.h"
 #include "cq.h"
 #include "prov/verbs/dgram/dgram.h"

@@ -10,7 +10,6 @@
 #include "prov/base/refuse.h"
 #include "prov/rdm/copy.h"
 #include "prov/rdm/op.h"
-#include "prov/rdm/peer.h"
 #include "progress.h"
 #include "rc.h"
 #include "shm_int.h"

@@ -22,7 +22,6 @@
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/queue/qp.h"
 #include "shm.h"
-#include "ud_int.h"
 #include "ud_rc.h"
 
 #define WORTH	    (256u << 10) /* traffic that earns a queue pair */
