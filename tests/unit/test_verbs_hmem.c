@@ -71,18 +71,21 @@ static void test_send(void **state)
 	assert_int_equal(hmem_rig_asks, 0);
 }
 
-/* An application that sets the limit to 0 still sends one buffer. */
+/* An application that sets the limits to 0 still sends and receives one buffer. */
 static void test_no_iov_limit(void **state)
 {
 	struct rig *rig = *state;
 	void *desc = hmem_rig_desc();
+	const struct iovec iov = { hmem_rig_memory, 8 };
+	const struct fi_msg msg = { .msg_iov = &iov, .desc = &desc, .iov_count = 1 };
 
-	rig->info->tx_attr->iov_limit = 0;
+	rig->info->tx_attr->iov_limit = rig->info->rx_attr->iov_limit = 0;
 	hmem_rig_connect(rig);
 	assert_int_equal(fi_send(rig->ep, hmem_rig_memory, 8, desc, 0, rig), 0);
 	check_direct(rig, IBV_WR_SEND, 8);
 	assert_int_equal(fi_write(rig->ep, hmem_rig_memory, 8, desc, 0, ADDR, KEY, rig), 0);
 	check_direct(rig, IBV_WR_RDMA_WRITE, 8);
+	assert_int_equal(fi_recvmsg(rig->ep, &msg, 0), 0);
 }
 
 /* Nobody is asked whose memory it is. */

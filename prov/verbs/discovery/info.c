@@ -89,6 +89,9 @@ static void set_ep(struct fi_ep_attr *ep, const struct vrb_device *dev, const st
 	ep->rx_ctx_cnt = 1;
 }
 
+_Static_assert(sizeof(struct vrb_wc_detail) <= VRB_CM_RECEIVED_MAX,
+	       "error data of completions is no longer than that of events");
+
 static void set_domain(struct fi_domain_attr *domain, const struct vrb_device *dev)
 {
 	domain->threading = FI_THREAD_SAFE;
@@ -111,9 +114,7 @@ static void set_domain(struct fi_domain_attr *domain, const struct vrb_device *d
 	domain->max_ep_srx_ctx = dev->attr.max_srq > 0 ? (size_t)dev->attr.max_qp : 0;
 	domain->mr_iov_limit = 1;
 	domain->mr_cnt = (size_t)dev->attr.max_mr;
-	domain->max_err_data = sizeof(struct vrb_wc_detail) > VRB_CM_DATA_MAX
-				       ? sizeof(struct vrb_wc_detail)
-				       : VRB_CM_DATA_MAX;
+	domain->max_err_data = VRB_CM_RECEIVED_MAX;
 }
 
 /* Immediate data of an RDMA write consumes a receive; iWARP has no immediate data. */

@@ -383,6 +383,8 @@ static int ep_setup(struct vrb_ep *ep, const struct fi_info *info)
 		return -FI_ENOMEM;
 	if (!ep->info->tx_attr->iov_limit)
 		ep->info->tx_attr->iov_limit = 1;
+	if (!ep->info->rx_attr->iov_limit)
+		ep->info->rx_attr->iov_limit = 1;
 	ep->tx_flags = vrb_ep_is_dgram(ep) ? VRB_TX_FLAGS & ~FI_DELIVERY_COMPLETE : VRB_TX_FLAGS;
 	ep->tx_flags |= info->caps & FI_MULTICAST;
 	ep->lock_posts = posts_need_lock(ep);
