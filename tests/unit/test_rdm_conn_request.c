@@ -240,6 +240,14 @@ static void no_event_goes_to_a_connection_that_failed(void **state)
 	assert_ptr_equal(id.context, &rc.conns.listener.owner);
 }
 
+/* Resources are the reason only if this end lacks them. */
+static void what_fails_is_the_reason(void **state)
+{
+	(void)state;
+	assert_int_equal(refusal_reason(&peer.rdm, FI_ENOMEM), OFI_RDM_CMWIRE_RESOURCES);
+	assert_int_equal(refusal_reason(&peer.rdm, FI_EPROTO), OFI_RDM_CMWIRE_MALFORMED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,6 +256,7 @@ int main(void)
 		cmocka_unit_test_setup(a_letter_is_not_a_request_with_an_id, begin),
 		cmocka_unit_test_setup(probes_tell_of_the_connection, begin),
 		cmocka_unit_test_setup(no_event_goes_to_a_connection_that_failed, begin),
+		cmocka_unit_test_setup(what_fails_is_the_reason, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
