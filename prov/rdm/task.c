@@ -31,9 +31,8 @@ static struct ofi_rdm_task *task_take(struct ofi_rdm_tasks *tasks)
 	return task;
 }
 
-bool ofi_rdm_tasks_left(struct ofi_rdm_ep *ep)
+static bool tasks_left(struct ofi_rdm_tasks *tasks)
 {
-	struct ofi_rdm_tasks *tasks = &ep->tasks;
 	bool left;
 
 	ofi_lock(&tasks->lock);
@@ -77,6 +76,8 @@ static bool tasks_enter(struct ofi_rdm_ep *ep)
  */
 bool ofi_rdm_tasks_try(struct ofi_rdm_ep *ep)
 {
+	if (!tasks_left(&ep->tasks))
+		return true;
 	if (!ofi_lock_or_mark(&ep->lock))
 		return false;
 	if (ep->biased && ofi_bias_outside && !tasks_enter(ep)) {
@@ -106,7 +107,7 @@ OFI_OUTLINE void ofi_rdm_reopen(struct ofi_rdm_ep *ep)
 
 /*
  * The thread that adds a task has marked the lock if it was held. If the task was added after the
- * list was run, ofi_rdm_tasks_left() sees it, or the thread finds the lock free. With a bias, the
+ * list was run, ofi_rdm_tasks_try() sees it, or the thread finds the lock free. With a bias, the
  * owner may have entered again, so the tasks are not run before the lock is released.
  */
 OFI_OUTLINE void ofi_rdm_unlock_slow(struct ofi_rdm_ep *ep)
@@ -114,6 +115,5 @@ OFI_OUTLINE void ofi_rdm_unlock_slow(struct ofi_rdm_ep *ep)
 	if (!ep->biased)
 		ofi_rdm_tasks_run(ep);
 	ofi_unlock_slow(&ep->lock);
-	if (ofi_rdm_tasks_left(ep))
-		ofi_rdm_tasks_try(ep);
+	ofi_rdm_tasks_try(ep);
 }

@@ -30,13 +30,11 @@ struct ofi_rdm_tasks {
 /* Queues a task. Called without the lock. */
 void ofi_rdm_task_add(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task);
 /*
- * Runs all tasks if that is possible without waiting. Returns false if a thread is inside, which
- * runs them when it leaves or at its next call; the caller must try again later, because the owner
- * of the bias may make no other call. Called without the lock.
+ * Runs all tasks if that is possible without waiting. Returns false if there are some and a thread
+ * is inside, which runs them when it leaves or at its next call; the caller must try again later,
+ * because the owner of the bias may make no other call. Called without the lock.
  */
 bool ofi_rdm_tasks_try(struct ofi_rdm_ep *ep);
-/* Returns true if there are tasks that no thread has begun to run. */
-bool ofi_rdm_tasks_left(struct ofi_rdm_ep *ep);
 /*
  * Makes the calling thread, which is inside, run all tasks when it leaves. Returns false if it may
  * not do so; then another thread must try, too.

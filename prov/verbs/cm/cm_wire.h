@@ -15,7 +15,7 @@
 #define VRB_CM_WIRE_MAX 56
 #define VRB_CM_DATA_MAX (VRB_CM_WIRE_MAX - 1) /* FI_OPT_CM_DATA_SIZE */
 
-/* At most so much comes from peers that send more, which a byte counts with the length. */
+/* The most that a peer of another library can send: a byte holds the size of all private data. */
 #define VRB_CM_RECEIVED_MAX (UINT8_MAX - 1)
 
 /* Returns how much of the application's data is sent. */

@@ -78,7 +78,7 @@ void vrb_rdm_conn_tasks(struct ofi_rdm_ep *ep)
 	struct vrb_rdm_conns *conns = &vrb_rc(ep)->conns;
 	uint64_t now;
 
-	if (!ofi_rdm_tasks_left(ep) || ofi_rdm_tasks_try(ep))
+	if (ofi_rdm_tasks_try(ep))
 		return;
 	now = ofi_now_ms();
 	ofi_lock(&conns->armed_lock);
