@@ -209,7 +209,6 @@ void ofi_rdm_proto_peer_up(struct ofi_rdm_proto_peer *peer, uint32_t credits, ui
 	peer->up = true;
 	peer->held = peer->writes = false;
 	set_clear(peer);
-	ofi_rdm_proto_progress(peer);
 }
 
 void ofi_rdm_proto_peer_hold(struct ofi_rdm_proto_peer *peer, bool hold)

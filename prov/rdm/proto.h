@@ -275,7 +275,7 @@ void ofi_rdm_proto_peer_init(struct ofi_rdm_proto *proto, struct ofi_rdm_proto_p
 			     uint32_t src);
 /*
  * Called when the peer is connected, with a send queue of that many credits; `eager` is the peer's
- * limit. Sends queued messages.
+ * limit. ofi_rdm_proto_progress() sends the queued messages.
  */
 void ofi_rdm_proto_peer_up(struct ofi_rdm_proto_peer *peer, uint32_t credits, uint32_t reserve,
 			   size_t eager);

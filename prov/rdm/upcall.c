@@ -12,9 +12,11 @@ void ofi_rdm_up(struct ofi_rdm_peer *peer, uint32_t credits, size_t eager, bool 
 	peer->marker_set = false;
 	peer->missed = 0;
 	ofi_rdm_proto_peer_up(&peer->proto, credits, RESERVE, eager);
+	if (!ending)
+		ofi_rdm_ops_pump(peer);
+	ofi_rdm_proto_progress(&peer->proto);
 	if (ending)
 		ofi_rdm_proto_peer_hold(&peer->proto, true);
-	ofi_rdm_ops_pump(peer);
 }
 
 void ofi_rdm_down(struct ofi_rdm_peer *peer, int err)

@@ -10,7 +10,8 @@
 
 /*
  * Called when the peer is connected, with a send queue of that many credits; `eager` is the peer's
- * limit. Sends queued messages unless the connection is already about to end.
+ * limit. Posts what is queued: RMA operations first, since a message may announce what they write,
+ * and messages only if the connection is already about to end.
  */
 void ofi_rdm_up(struct ofi_rdm_peer *peer, uint32_t credits, size_t eager, bool ending);
 /* Called when the peer is no longer connected, or never will be: its operations fail with err. */

@@ -181,7 +181,7 @@ static bool take_request(struct ofi_rdm_ep *ep, const struct rdma_cm_event *even
 	memcpy(copy, bytes, len);
 	if (vrb_ud_first_in(event, &first, &mark))
 		check(first && first + 4 + event->param.ud.private_data_len == len);
-	check(!vrb_ud_is_other(event) || !vrb_ud_number_in(event));
+	check(vrb_ud_words_check(event) || vrb_ud_number_in(event));
 	vrb_rc(ep)->ud->requests++;
 	vrb_ud_was_asked(ep, event);
 	return false;

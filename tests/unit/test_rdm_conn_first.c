@@ -16,6 +16,7 @@
 #define vrb_ud_recv_take	 fake_recv_take
 #define vrb_ud_delivered	 fake_delivered
 #include "prov/verbs/rdm/conn_first.c"
+#include "prov/rdm/op.h"
 #include "prov/verbs/rdm/proof.h"
 
 enum { NUMBER = 77, OTHER = 78, QPN = 5, KEY = 6, LEN = 40 };
@@ -138,6 +139,7 @@ static int begin(void **state)
 	expected_room = 500;
 	mark_in = NUMBER;
 	conn.ep = peer.rdm.ep = &rc.rdm;
+	STAILQ_INIT(&peer.rdm.ops);
 	conn.peer = &peer.rdm;
 	conn.qp_num = NUMBER;
 	peer.policy.order = 1;
@@ -166,6 +168,21 @@ static void a_message_keeps_its_mark(void **state)
 	vrb_rdm_first_put(&conn, 10, &first);
 	assert_int_equal(first.mark, OTHER);
 	assert_int_equal(peer.doubt, OTHER);
+}
+
+/* The message may announce what a write that waits for the connection writes. */
+static void it_does_not_overtake_a_write(void **state)
+{
+	struct vrb_ud_first first;
+	struct ofi_rdm_op op;
+
+	(void)state;
+	STAILQ_INSERT_TAIL(&peer.rdm.ops, &op, link);
+	vrb_rdm_first_put(&conn, 10, &first);
+	assert_int_equal(first.len, 0);
+	STAILQ_REMOVE_HEAD(&peer.rdm.ops, link);
+	vrb_rdm_first_put(&conn, 10, &first);
+	assert_int_equal(first.len, LEN);
 }
 
 /* A packet of an Elastic Fabric Adapter has more room. */
@@ -290,6 +307,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_message_keeps_its_mark, begin),
+		cmocka_unit_test_setup(it_does_not_overtake_a_write, begin),
 		cmocka_unit_test_setup(a_message_is_not_longer_than_its_place, begin),
 		cmocka_unit_test_setup(nothing_travels_with_a_secret, begin),
 		cmocka_unit_test_setup(a_message_is_delivered_once, begin),

@@ -17,6 +17,7 @@
 #define vrb_rdm_conn_reject_data fake_reject_data
 #define vrb_rdm_conn_step	 fake_step
 #define vrb_ud_number_in	 fake_number_in
+#define vrb_ud_words_check	 fake_words_check
 #include "prov/verbs/rdm/conn_request.c"
 
 enum { NUMBER = 7, LIMIT = 1000, MOST = 5000 };
@@ -27,7 +28,9 @@ static struct vrb_rc_conn next;
 static struct ibv_qp qp;
 static struct rdma_cm_id id;
 static enum ofi_rdm_cmwire_reason refused;
+static enum ofi_rdm_wire_error wrong;
 static bool is_known, is_probe;
+static int left;
 
 bool ofi_rdm_admit_takes(struct ofi_rdm_admit *admit, const uint8_t *ip, uint64_t now)
 {
@@ -63,6 +66,7 @@ struct ofi_rdm_peer *ofi_rdm_peer_find(const struct ofi_rdm_ep *ep, const struct
 void ofi_rdm_peer_leave(struct ofi_rdm_peer *of)
 {
 	assert_ptr_equal(of, &peer.rdm);
+	left++;
 }
 
 int rdma_reject(struct rdma_cm_id *of, const void *data, uint8_t len)
@@ -131,6 +135,12 @@ uint32_t vrb_ud_number_in(const struct rdma_cm_event *event)
 	return NUMBER;
 }
 
+enum ofi_rdm_wire_error vrb_ud_words_check(const struct rdma_cm_event *event)
+{
+	assert_ptr_equal(event->id, &id);
+	return wrong;
+}
+
 static enum ofi_rdm_cmwire_reason request(void)
 {
 	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_CONNECT_REQUEST, .id = &id };
@@ -154,6 +164,8 @@ static int begin(void **state)
 	rc.rdm.proto.budget.limit = LIMIT;
 	rc.rdm.proto.budget.most = MOST;
 	is_known = is_probe = false;
+	wrong = OFI_RDM_WIRE_OK;
+	left = 0;
 	return 0;
 }
 
@@ -245,7 +257,23 @@ static void what_fails_is_the_reason(void **state)
 {
 	(void)state;
 	assert_int_equal(refusal_reason(&peer.rdm, FI_ENOMEM), OFI_RDM_CMWIRE_RESOURCES);
-	assert_int_equal(refusal_reason(&peer.rdm, FI_EPROTO), OFI_RDM_CMWIRE_MALFORMED);
+	assert_int_equal(refusal_reason(&peer.rdm, FI_ECONNABORTED), OFI_RDM_CMWIRE_BUSY);
+}
+
+/* A request that contradicts itself leaves no trace: neither a peer nor a step of the policy. */
+static void what_a_liar_says_is_not_learned(void **state)
+{
+	(void)state;
+	rc.ud = (void *)&qp;
+	assert_int_equal(request(), OFI_RDM_CMWIRE_CLOSING);
+	wrong = OFI_RDM_WIRE_E_ID;
+	assert_int_equal(request(), OFI_RDM_CMWIRE_MALFORMED);
+	assert_int_equal(left, 1);
+	wrong = OFI_RDM_WIRE_E_VERSION;
+	assert_int_equal(request(), OFI_RDM_CMWIRE_VERSION);
+	is_probe = true;
+	assert_int_equal(request(), OFI_RDM_CMWIRE_STALE);
+	assert_int_equal(left, 1);
 }
 
 int main(void)
@@ -257,6 +285,7 @@ int main(void)
 		cmocka_unit_test_setup(probes_tell_of_the_connection, begin),
 		cmocka_unit_test_setup(no_event_goes_to_a_connection_that_failed, begin),
 		cmocka_unit_test_setup(what_fails_is_the_reason, begin),
+		cmocka_unit_test_setup(what_a_liar_says_is_not_learned, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

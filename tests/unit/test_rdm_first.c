@@ -110,6 +110,7 @@ static void it_arrives_without_a_connection(void **state)
 	ofi_rdm_proto_first_ends(peer, true);
 	assert_int_equal(o->msg, -1);
 	ofi_rdm_proto_peer_up(peer, 10, 2, SIM_EAGER);
+	ofi_rdm_proto_progress(peer);
 	assert_int_equal(posted(), 1);
 }
 
@@ -161,6 +162,7 @@ static void it_is_sent_if_it_was_not_delivered(void **state)
 	ofi_rdm_proto_first_ends(peer, false);
 	assert_int_equal(o->msg, 0);
 	ofi_rdm_proto_peer_up(peer, 10, 2, SIM_EAGER);
+	ofi_rdm_proto_progress(peer);
 	assert_int_equal(posted(), 1);
 }
 
@@ -228,6 +230,7 @@ static void it_can_be_taken_back(void **state)
 	o->msg = -1;
 	assert_int_equal(peer->out_count, 1);
 	ofi_rdm_proto_peer_up(peer, 10, 2, SIM_EAGER);
+	ofi_rdm_proto_progress(peer);
 	assert_int_equal(posted(), 1);
 }
 

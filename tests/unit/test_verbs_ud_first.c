@@ -175,7 +175,10 @@ static void both_ends_say_what_was_delivered(void **state)
 	assert_int_equal(vrb_ud_delivered(&passive->rc), 5);
 }
 
-/* Neither letters nor private data of another version are taken for this one's. */
+/*
+ * Neither letters nor private data of another version are taken for this one's, nor those that name
+ * a queue pair they do not come from.
+ */
 static void another_version_is_recognized(void **state)
 {
 	struct vrb_ud_packet packet = { .kind = VRB_UD_ASK, .to = ud_nodes[1].rc.ud->key };
@@ -186,14 +189,17 @@ static void another_version_is_recognized(void **state)
 
 	(void)state;
 	event.param.ud.private_data_len = words_of(active, wire);
-	assert_false(vrb_ud_is_other(&event));
+	event.param.ud.qp_num = ud_net_qpn(0);
+	assert_int_equal(vrb_ud_words_check(&event), OFI_RDM_WIRE_OK);
+	event.param.ud.qp_num++;
+	assert_int_equal(vrb_ud_words_check(&event), OFI_RDM_WIRE_E_ID);
 	wire[2]--;
-	assert_true(vrb_ud_is_other(&event));
+	assert_int_equal(vrb_ud_words_check(&event), OFI_RDM_WIRE_E_VERSION);
 	assert_int_equal(vrb_ud_number_in(&event), 0);
 	event.param.ud.private_data_len = 5;
-	assert_false(vrb_ud_is_other(&event));
+	assert_int_equal(vrb_ud_words_check(&event), OFI_RDM_WIRE_E_SHORT);
 	event.param.ud.private_data_len = 0;
-	assert_false(vrb_ud_is_other(&event));
+	assert_int_equal(vrb_ud_words_check(&event), OFI_RDM_WIRE_E_SHORT);
 	vrb_ud_build(bytes, &packet);
 	bytes[0] = VRB_UD_VERSION - 1;
 	ud_net_inject(2, ud_net_qpn(2), 1, bytes, sizeof(bytes));

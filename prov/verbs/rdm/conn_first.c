@@ -14,6 +14,9 @@
  * secret, no such message counts: the sender proves the secret only after the answer. The receiver
  * remembers the mark as long as its address vector has the peer. A message that does not count is
  * sent again when the connection is up.
+ *
+ * While RMA operations wait for the connection, no message precedes it: it may announce what they
+ * write.
  */
 #include <string.h>
 #include "conn_int.h"
@@ -27,7 +30,7 @@ void vrb_rdm_first_put(struct vrb_rc_conn *conn, uint8_t len, struct vrb_ud_firs
 	bool again = false;
 
 	first->len = 0;
-	if (conn->proof || !rc->policy.order)
+	if (conn->proof || !rc->policy.order || !STAILQ_EMPTY(&rc->rdm.ops))
 		return;
 	/* Packets of an Elastic Fabric Adapter have more room than this buffer. */
 	if (room > sizeof(first->bytes))

@@ -78,14 +78,14 @@ static void accept_failed(struct vrb_rc_conn *conn, int err)
 /*
  * Returns the reason for which the request is rejected after accepting it failed. With
  * FI_ECONNABORTED, the connection manager no longer knows the request: the peer has given it up,
- * and makes another one if needed. With FI_EPROTO, the request contradicts itself.
+ * and makes another one if needed.
  */
 static enum ofi_rdm_cmwire_reason refusal_reason(const struct ofi_rdm_peer *peer, int err)
 {
 	char text[OFI_ADDR_STRLEN];
 
 	if (err != FI_ECONNABORTED)
-		return err == FI_EPROTO ? OFI_RDM_CMWIRE_MALFORMED : OFI_RDM_CMWIRE_RESOURCES;
+		return OFI_RDM_CMWIRE_RESOURCES;
 	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
 		"peer %s has given up its connection request before it was accepted\n",
 		vrb_rdm_conn_name(peer, text));
@@ -192,8 +192,9 @@ static enum ofi_rdm_cmwire_reason identify(struct ofi_rdm_ep *ep, const struct r
 	struct ofi_rdm_addr addr, from;
 
 	request_sender(ep, event, &from);
-	if (error == OFI_RDM_WIRE_E_VERSION || (!error && cm->kind == OFI_RDM_CMWIRE_REQUEST &&
-						vrb_rc(ep)->ud && vrb_ud_is_other(event)))
+	if (!error && cm->kind == OFI_RDM_CMWIRE_REQUEST && vrb_rc(ep)->ud)
+		error = vrb_ud_words_check(event);
+	if (error == OFI_RDM_WIRE_E_VERSION)
 		return OFI_RDM_CMWIRE_VERSION;
 	/* Random bytes replace the address, which the connection manager provides. */
 	if (cm->flags & OFI_RDM_CMWIRE_SECRET)

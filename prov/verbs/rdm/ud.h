@@ -152,8 +152,11 @@ void vrb_ud_conn_confirm(struct vrb_rc_conn *conn);
 
 /* Returns the event that a connection with a queue pair would have instead. */
 enum rdma_cm_event_type vrb_ud_event(const struct rdma_cm_event *event);
-/* Returns true for private data of another version of datagrams. */
-bool vrb_ud_is_other(const struct rdma_cm_event *event);
+/*
+ * Returns what is wrong with the words of a request or answer: OFI_RDM_WIRE_E_VERSION for those of
+ * another version of datagrams.
+ */
+enum ofi_rdm_wire_error vrb_ud_words_check(const struct rdma_cm_event *event);
 /* Returns the number of the sender's end in private data; 0 if there is none. */
 uint32_t vrb_ud_number_in(const struct rdma_cm_event *event);
 /* Returns the queue pair number for the connection manager. */

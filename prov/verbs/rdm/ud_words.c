@@ -18,43 +18,39 @@ uint8_t vrb_ud_say(const struct vrb_rc_conn *conn, uint8_t *wire, uint8_t len)
 	return (uint8_t)(len + VRB_UD_WORDS);
 }
 
-/* Returns the words behind the other private data, with their length, or NULL. */
-static const uint8_t *words_at(const struct rdma_cm_event *event, size_t *len)
+/* Reads the words behind the other private data. */
+static enum ofi_rdm_wire_error words_in(const struct rdma_cm_event *event,
+					struct vrb_ud_words *words)
 {
 	const struct rdma_ud_param *ud = &event->param.ud;
-	const uint8_t *data;
-	size_t other;
-
-	data = vrb_cm_unpack(ud->private_data, ud->private_data_len, &other);
-	*len = data ? ud->private_data_len - 1 - other : 0;
-	return data ? data + other : NULL;
-}
-
-static bool words_in(const struct rdma_cm_event *event, struct vrb_ud_words *words)
-{
-	size_t len;
-	const uint8_t *data = words_at(event, &len);
-
-	return data && vrb_ud_words_parse(data, len, words);
-}
-
-bool vrb_ud_is_other(const struct rdma_cm_event *event)
-{
-	size_t len;
-	const uint8_t *data = words_at(event, &len);
+	size_t other, len;
+	const uint8_t *data = vrb_cm_unpack(ud->private_data, ud->private_data_len, &other);
 	uint32_t version;
 
+	len = data ? ud->private_data_len - 1 - other : 0;
 	if (len < sizeof(version))
-		return false;
-	memcpy(&version, data, sizeof(version));
-	return le32toh(version) != VRB_UD_VERSION;
+		return OFI_RDM_WIRE_E_SHORT;
+	memcpy(&version, data + other, sizeof(version));
+	if (le32toh(version) != VRB_UD_VERSION)
+		return OFI_RDM_WIRE_E_VERSION;
+	if (!vrb_ud_words_parse(data + other, len, words))
+		return OFI_RDM_WIRE_E_SIZE;
+	/* A peer that names a queue pair other than the one it sends from lies. */
+	return event->id || ud->qp_num == words->qpn ? OFI_RDM_WIRE_OK : OFI_RDM_WIRE_E_ID;
+}
+
+enum ofi_rdm_wire_error vrb_ud_words_check(const struct rdma_cm_event *event)
+{
+	struct vrb_ud_words words;
+
+	return words_in(event, &words);
 }
 
 uint32_t vrb_ud_number_in(const struct rdma_cm_event *event)
 {
 	struct vrb_ud_words words;
 
-	return words_in(event, &words) ? words.number : 0;
+	return words_in(event, &words) ? 0 : words.number;
 }
 
 static const void *end_of(const void *ep, uint32_t number)
@@ -120,7 +116,7 @@ int vrb_ud_hear(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 	struct vrb_ud_conn *ud = conn->ud;
 	struct vrb_ud_words words;
 
-	if (!words_in(event, &words))
+	if (words_in(event, &words))
 		return -FI_EPROTO;
 	vrb_ud_unknow(ud);
 	ud->to = words.number;
@@ -138,9 +134,6 @@ int vrb_ud_hear(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 		ud->used = true;
 		all->fresh--;
 	}
-	/* A peer that names a queue pair other than the one it sends from lies. */
-	if (!event->id && event->param.ud.qp_num != words.qpn)
-		return -FI_EPROTO;
 	if (event->id && event->event != RDMA_CM_EVENT_ESTABLISHED)
 		return 0;
 	/* A letter names only the GID; a path of the connection manager has more. */
