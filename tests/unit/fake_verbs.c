@@ -478,7 +478,7 @@ int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 	unsigned int i;
 
 	fake.resizes++;
-	if (fake.resize_err)
+	if (fake.resize_err || fake.resize_idle)
 		return fake.resize_err;
 	assert_in_range(cqe, 1, fake.attr.max_cqe);
 	wc = calloc(cqe, sizeof(*wc));

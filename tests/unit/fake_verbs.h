@@ -83,6 +83,7 @@ struct fake_device {
 	/* Errors of these calls while set. */
 	int dereg_err, dealloc_mw_err, poll_err, resize_err, notify_err;
 	unsigned int polls, resizes;
+	bool resize_idle; /* ibv_resize_cq() reports success and does nothing */
 	/*
 	 * In order, without repetition: "error", "empty" (nothing polled), "destroy", and what a
 	 * test adds.

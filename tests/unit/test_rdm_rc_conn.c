@@ -96,15 +96,27 @@ static void has_room_for_500_on_a_small_device(void **state)
 	check_burden();
 }
 
-static void shares_what_does_not_grow(void **state)
+static void shares(void)
 {
-	(void)state;
-	fake.resize_err = EOPNOTSUPP;
 	fill();
 	assert_true(count >= 100);
 	assert_int_equal(rc.room.size, SHARE + RX);
 	assert_int_equal(fake.resizes, 1);
 	check_burden();
+}
+
+static void shares_what_does_not_grow(void **state)
+{
+	(void)state;
+	fake.resize_err = EOPNOTSUPP;
+	shares();
+}
+
+static void shares_what_does_not_grow_in_spite_of_success(void **state)
+{
+	(void)state;
+	fake.resize_idle = true;
+	shares();
 }
 
 /*
@@ -541,6 +553,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(grows_with_its_peers, begin, end),
 		cmocka_unit_test_setup_teardown(has_room_for_500_on_a_small_device, begin, end),
 		cmocka_unit_test_setup_teardown(shares_what_does_not_grow, begin, end),
+		cmocka_unit_test_setup_teardown(shares_what_does_not_grow_in_spite_of_success,
+						begin, end),
 		cmocka_unit_test_setup_teardown(a_late_timer_shows_that_we_are_behind, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_queued_is_sent_on_the_next_connection,
 						begin, end),

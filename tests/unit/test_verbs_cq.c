@@ -512,13 +512,11 @@ static void test_credits_at_close(void **state)
 	assert_int_equal(cq->pool, 64 - 16);
 }
 
-static void test_no_room(void **state)
+static void no_room(struct rig *rig, int max_cqe)
 {
 	struct fid_ep *ep = NULL;
-	struct rig *rig = *state;
 
-	fake.attr.max_cqe = 16;
-	fake.resize_err = ENOMEM;
+	fake.attr.max_cqe = max_cqe;
 	rig->info->tx_attr->size = rig->info->rx_attr->size = 6;
 	rig->one_cq = true;
 	rig->cq_attr.size = 5; /* the device makes it 12, which is reserved by the first */
@@ -535,6 +533,18 @@ static void test_no_room(void **state)
 	post_sends(rig, 0, 6);
 	fake_complete_sends(rig_qp(rig), 6, IBV_WC_SUCCESS);
 	assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[0]);
+}
+
+static void test_no_room(void **state)
+{
+	fake.resize_err = ENOMEM;
+	no_room(*state, 16);
+}
+
+static void test_no_room_in_spite_of_success(void **state)
+{
+	fake.resize_idle = true;
+	no_room(*state, 64);
 }
 
 /* Room for the transmit queue but none for receives: nothing is left half attached. */
@@ -593,6 +603,7 @@ int main(void)
 		RIG_TEST(test_max),
 		RIG_TEST(test_credits_at_close),
 		RIG_TEST(test_no_room),
+		RIG_TEST(test_no_room_in_spite_of_success),
 		RIG_TEST(test_no_room_rx),
 	};
 

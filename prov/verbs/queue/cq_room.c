@@ -9,7 +9,7 @@
 #include "prov/base/refuse.h"
 #include "prov/verbs/provider/prov.h"
 
-/* Grows the device's CQ to at least `entries`. */
+/* Grows the device's CQ to at least `entries`. A driver may report success without growing it. */
 static bool grow(struct vrb_cq *cq, uint64_t entries)
 {
 	if (entries <= cq->capacity)
@@ -17,14 +17,14 @@ static bool grow(struct vrb_cq *cq, uint64_t entries)
 	if (entries > (uint64_t)cq->domain->attr.max_cqe || ibv_resize_cq(cq->ibv, (int)entries))
 		return false;
 	cq->capacity = cq->ibv->cqe;
-	return true;
+	return entries <= cq->capacity;
 }
 
 static int no_room(const struct vrb_cq *cq)
 {
 	return ofi_refuse(
 		&vrb_prov, FI_LOG_CQ, -FI_ENOSPC,
-		"fi_enable: completion queue of %u entries is full and the device allows no more than %d; open more completion queues\n",
+		"fi_enable: completion queue of %u entries is full and does not grow (%d is the most on this device); open a larger one, or more\n",
 		cq->capacity, cq->domain->attr.max_cqe);
 }
 

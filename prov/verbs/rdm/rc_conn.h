@@ -206,14 +206,16 @@ static inline bool vrb_rdm_conn_reads(const struct ofi_rdm_ep *ep)
 
 /*
  * Doubles the device's CQ of that size, as far as the device permits. Returns the new size, or the
- * same size if it cannot grow.
+ * same size if it cannot grow, also if a driver reports success without growing it.
  */
 static inline uint32_t vrb_rc_cq_grow(const struct ofi_rdm_ep *ep, uint32_t size)
 {
 	uint32_t max = (uint32_t)vrb_rc_domain(ep)->attr.max_cqe;
 	uint32_t wanted = size < max / 2 ? 2 * size : max;
 
-	return wanted <= size || ibv_resize_cq(vrb_rc(ep)->cq, (int)wanted) ? size : wanted;
+	if (wanted <= size || ibv_resize_cq(vrb_rc(ep)->cq, (int)wanted))
+		return size;
+	return (uint32_t)vrb_rc(ep)->cq->cqe < wanted ? size : wanted;
 }
 
 /* Creates an RC queue pair of the endpoint with so many work requests. Sets errno on NULL. */
