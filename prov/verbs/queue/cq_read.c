@@ -249,46 +249,6 @@ OFI_INLINE ssize_t found(enum fi_cq_format format, struct vrb_cq *cq, int n, boo
 	return 1;
 }
 
-static OFI_OUTLINE ssize_t found_context(struct vrb_cq *cq, int n)
-{
-	return found(FI_CQ_FORMAT_CONTEXT, cq, n, true);
-}
-
-static OFI_OUTLINE ssize_t found_context_nolock(struct vrb_cq *cq, int n)
-{
-	return found(FI_CQ_FORMAT_CONTEXT, cq, n, false);
-}
-
-static OFI_OUTLINE ssize_t found_msg(struct vrb_cq *cq, int n)
-{
-	return found(FI_CQ_FORMAT_MSG, cq, n, true);
-}
-
-static OFI_OUTLINE ssize_t found_msg_nolock(struct vrb_cq *cq, int n)
-{
-	return found(FI_CQ_FORMAT_MSG, cq, n, false);
-}
-
-static OFI_OUTLINE ssize_t found_data(struct vrb_cq *cq, int n)
-{
-	return found(FI_CQ_FORMAT_DATA, cq, n, true);
-}
-
-static OFI_OUTLINE ssize_t found_data_nolock(struct vrb_cq *cq, int n)
-{
-	return found(FI_CQ_FORMAT_DATA, cq, n, false);
-}
-
-static OFI_OUTLINE ssize_t found_tagged(struct vrb_cq *cq, int n)
-{
-	return found(FI_CQ_FORMAT_TAGGED, cq, n, true);
-}
-
-static OFI_OUTLINE ssize_t found_tagged_nolock(struct vrb_cq *cq, int n)
-{
-	return found(FI_CQ_FORMAT_TAGGED, cq, n, false);
-}
-
 /* Called with the lock held and releases it. */
 static ssize_t read_sources(struct vrb_cq *cq, void *buf, size_t count, fi_addr_t *src)
 {
@@ -338,45 +298,25 @@ OFI_INLINE ssize_t read_format(ssize_t (*found_format)(struct vrb_cq *, int), st
 	return -FI_EAGAIN;
 }
 
-static ssize_t read_context(struct fid_cq *cq, void *buf, size_t count)
-{
-	return read_format(found_context, cq, buf, count, true);
-}
+/* Defines read_NAME(), and found_NAME(), which it continues with if there is a completion. */
+#define DEFINE_READER(name, format, lock)                                      \
+	static OFI_OUTLINE ssize_t found_##name(struct vrb_cq *cq, int n)      \
+	{                                                                      \
+		return found(format, cq, n, lock);                             \
+	}                                                                      \
+	static ssize_t read_##name(struct fid_cq *cq, void *buf, size_t count) \
+	{                                                                      \
+		return read_format(found_##name, cq, buf, count, lock);        \
+	}
 
-static ssize_t read_context_nolock(struct fid_cq *cq, void *buf, size_t count)
-{
-	return read_format(found_context_nolock, cq, buf, count, false);
-}
-
-static ssize_t read_msg(struct fid_cq *cq, void *buf, size_t count)
-{
-	return read_format(found_msg, cq, buf, count, true);
-}
-
-static ssize_t read_msg_nolock(struct fid_cq *cq, void *buf, size_t count)
-{
-	return read_format(found_msg_nolock, cq, buf, count, false);
-}
-
-static ssize_t read_data(struct fid_cq *cq, void *buf, size_t count)
-{
-	return read_format(found_data, cq, buf, count, true);
-}
-
-static ssize_t read_data_nolock(struct fid_cq *cq, void *buf, size_t count)
-{
-	return read_format(found_data_nolock, cq, buf, count, false);
-}
-
-static ssize_t read_tagged(struct fid_cq *cq, void *buf, size_t count)
-{
-	return read_format(found_tagged, cq, buf, count, true);
-}
-
-static ssize_t read_tagged_nolock(struct fid_cq *cq, void *buf, size_t count)
-{
-	return read_format(found_tagged_nolock, cq, buf, count, false);
-}
+DEFINE_READER(context, FI_CQ_FORMAT_CONTEXT, true)
+DEFINE_READER(context_nolock, FI_CQ_FORMAT_CONTEXT, false)
+DEFINE_READER(msg, FI_CQ_FORMAT_MSG, true)
+DEFINE_READER(msg_nolock, FI_CQ_FORMAT_MSG, false)
+DEFINE_READER(data, FI_CQ_FORMAT_DATA, true)
+DEFINE_READER(data_nolock, FI_CQ_FORMAT_DATA, false)
+DEFINE_READER(tagged, FI_CQ_FORMAT_TAGGED, true)
+DEFINE_READER(tagged_nolock, FI_CQ_FORMAT_TAGGED, false)
 
 /* Only datagram queues report sources; a connected endpoint's peer is in no address vector. */
 static ssize_t read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
