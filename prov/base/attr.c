@@ -262,9 +262,14 @@ static bool is_legacy(uint32_t version, int asked)
 	       asked == FI_MR_SCALABLE;
 }
 
-/* A capability without modifiers means all of its modifiers. */
+/*
+ * A capability without modifiers means all of its modifiers; FI_SEND or FI_RECV without a
+ * capability means messages.
+ */
 static uint64_t with_modifiers(uint64_t caps)
 {
+	if (caps & MSG_MODIFIERS && !(caps & (FI_MSG | FI_TAGGED)))
+		caps |= FI_MSG;
 	if (caps & (FI_MSG | FI_TAGGED) && !(caps & MSG_MODIFIERS))
 		caps |= MSG_MODIFIERS;
 	if (caps & (FI_RMA | FI_ATOMIC) && !(caps & RMA_MODIFIERS))

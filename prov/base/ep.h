@@ -20,6 +20,12 @@
 
 struct ofi_cntr;
 
+/* RMA needs nothing that an endpoint that sends lacks, and programs rely on that. */
+static inline bool ofi_ep_writes(uint64_t caps)
+{
+	return caps & FI_RMA || (caps & (FI_MSG | FI_TAGGED) && caps & FI_SEND);
+}
+
 /* Reads an option, which is a size_t. Returns 0 or -FI_ENOPROTOOPT. */
 typedef int ofi_ep_option(struct fid *ep, int name, size_t *value);
 

@@ -6,6 +6,7 @@
 #include "calls.h"
 
 #include <rdma/fi_errno.h>
+#include "prov/base/ep.h"
 #include "objects.h"
 #include "work.h"
 
@@ -389,7 +390,7 @@ void ofi_rdm_set_calls(struct fid_ep *fid, uint64_t caps, const struct ofi_rdm_c
 		fid->msg = ofi_ops(messages->msg);
 	if (caps & FI_TAGGED)
 		fid->tagged = ofi_ops(messages->tagged);
-	if (caps & FI_RMA)
+	if (ofi_ep_writes(caps))
 		fid->rma = ofi_ops(rma);
 	if (caps & FI_ATOMIC)
 		fid->atomic = ofi_ops(&ofi_rdm_atomic_ops);

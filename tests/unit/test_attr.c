@@ -426,6 +426,16 @@ static void test_narrow_caps(void **state)
 	assert_int_equal(have->domain_attr->mr_mode, FI_MR_LOCAL);
 }
 
+/* Programs ask for the directions of messages and forget FI_MSG. */
+static void test_narrow_directions(void **state)
+{
+	(void)state;
+	hints->caps = FI_SEND | FI_RECV;
+	ofi_attr_narrow(V1_17, have, hints);
+	assert_int_equal(have->caps, FI_MSG | FI_SEND | FI_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM);
+	assert_int_equal(have->tx_attr->caps, FI_MSG | FI_SEND | FI_LOCAL_COMM | FI_REMOTE_COMM);
+}
+
 static void test_narrow_modifiers(void **state)
 {
 	(void)state;
@@ -491,6 +501,7 @@ int main(void)
 		TEST(test_counts),
 		TEST(test_narrow_all),
 		TEST(test_narrow_caps),
+		TEST(test_narrow_directions),
 		TEST(test_narrow_modifiers),
 		TEST(test_narrow_models),
 		TEST(test_narrow_legacy),

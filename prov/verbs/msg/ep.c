@@ -317,15 +317,12 @@ static int check_info(const struct vrb_domain *domain, const struct fi_info *inf
 	return ret ? ret : check_lengths(info);
 }
 
-/*
- * Installs ops tables for the capabilities that were requested; the others return -FI_ENOSYS. RMA
- * needs nothing that an endpoint that sends lacks, and programs rely on that.
- */
+/* Installs ops tables for the capabilities that were requested; the others return -FI_ENOSYS. */
 static void set_tables(struct vrb_ep *ep, void *context)
 {
 	bool lock = ep->lock_posts, dgram = vrb_ep_is_dgram(ep);
 	uint64_t caps = ep->info->caps;
-	bool rma = caps & FI_RMA || (caps & FI_MSG && caps & FI_SEND);
+	bool rma = ofi_ep_writes(caps);
 
 	ofi_ep_fid_init(&ep->fid, FI_CLASS_EP, context, &ep_fid_ops, &vrb_ep_ops,
 			dgram ? &vrb_dgram_cm_ops : &vrb_ep_cm_ops);
