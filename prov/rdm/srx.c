@@ -202,8 +202,8 @@ int ofi_rdm_srx_open(struct ofi_domain *domain, const struct fi_rx_attr *limit,
 	ret = srx_check_attr(domain, limit, &used);
 	if (ret)
 		return ret;
-	if (!used.caps)
-		used.caps = own->caps;
+	if (!(used.caps & (FI_MSG | FI_TAGGED)))
+		used.caps |= own->caps;
 	if (!used.size)
 		used.size = own->size;
 	srx = ofi_stats_alloc(sizeof(*srx));

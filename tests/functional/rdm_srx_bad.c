@@ -30,6 +30,10 @@ static void contexts(void)
 	attr.caps = scene.info->caps; /* those of the other direction have no effect */
 	OK(fi_srx_context(scene.domain, &attr, &srx, NULL));
 	OK(fi_close(&srx->fid));
+	attr.caps = FI_RECV; /* whatever the endpoints receive */
+	OK(fi_srx_context(scene.domain, &attr, &srx, NULL));
+	RETURNS(fi_recv(srx, in, LEN, NULL, scene.addr[SRX_X], NULL), -FI_ENOAV);
+	OK(fi_close(&srx->fid));
 	OK(fi_srx_context(scene.domain, NULL, &srx, NULL));
 	RETURNS(fi_ep_bind(srx, &scene.cq[SRX_A]->fid, FI_RECV), -FI_EINVAL);
 	RETURNS(fi_recv(srx, in, LEN, NULL, scene.addr[SRX_X], NULL), -FI_ENOAV);
