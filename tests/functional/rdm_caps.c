@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Programs ask for less than they use: a reliable-datagram endpoint opened for messages also
- * performs RMA, and one opened for the directions only sends and receives messages.
+ * performs RMA, with virtual addresses, and one opened for the directions only has messages.
  */
 #include "rdm.h"
 
 static uint64_t caps;
-static uint64_t target[2];
+static uint64_t target;
 
 static void ask(struct fi_info *hints)
 {
@@ -19,14 +19,16 @@ static void transfer(struct rdm_pair *pair)
 	uint64_t value = 7, got = 0;
 	struct fid_mr *mr;
 
-	OK(fi_mr_reg(pair->domain, target, sizeof(target), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 3,
+	OK(fi_mr_reg(pair->domain, &target, sizeof(target), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 3,
 		     0, &mr, NULL));
-	OK(fi_write(side->ep, &value, 8, NULL, side->peer, 8, fi_mr_key(mr), NULL));
+	OK(fi_write(side->ep, &value, 8, NULL, side->peer, (uintptr_t)&target, fi_mr_key(mr),
+		    NULL));
 	rdm_wait(pair, 0);
-	OK(fi_read(side->ep, &got, 8, NULL, side->peer, 8, fi_mr_key(mr), NULL));
+	OK(fi_read(side->ep, &got, 8, NULL, side->peer, (uintptr_t)&target, fi_mr_key(mr), NULL));
 	rdm_wait(pair, 0);
 	EQUAL(got, 7);
-	EQUAL(target[1], 7);
+	rdm_order(pair);
+	EQUAL(target, 7);
 	OK(fi_close(&mr->fid));
 }
 
@@ -48,7 +50,7 @@ static void test_caps(uint64_t asked)
 	struct rdm_pair pair;
 
 	caps = asked;
-	target[1] = 0;
+	target = 0;
 	rdm_open_with(&pair, 0, &change);
 	message(&pair);
 	transfer(&pair);

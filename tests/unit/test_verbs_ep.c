@@ -186,6 +186,23 @@ static void test_tables(void **state)
 	assert_int_equal(fi_open_ops(&rig->ep->fid, "x", 0, &ops, NULL), -FI_ENOSYS);
 }
 
+/* A program that asks for RMA only tells its peer with a message where to. */
+static void test_messages_beside_rma(void **state)
+{
+	struct rig *rig = *state;
+	struct fi_cq_data_entry entry;
+	char buf[8] = "";
+
+	rig->info->caps = FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+	rig_connect(rig);
+	assert_int_equal(fi_recv(rig->ep, buf, sizeof(buf), NULL, 0, rig), 0);
+	assert_int_equal(rig_send(rig->ep, NULL), 0);
+	fake_complete_recv(rig_qp(rig), IBV_WC_SUCCESS, IBV_WC_RECV, 8, NULL);
+	entry = rig_entry(rig->cq[1]);
+	assert_ptr_equal(entry.op_context, rig);
+	assert_int_equal(entry.flags, FI_MSG | FI_RECV);
+}
+
 static struct fid_ep *bare_ep(struct rig *rig)
 {
 	struct fid_ep *ep;
@@ -337,10 +354,13 @@ static void test_closing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_open),	   RIG_TEST(test_refused),  RIG_TEST(test_missing),
-		RIG_TEST(test_open_fails), RIG_TEST(test_tables),   RIG_TEST(test_enable_needs),
-		RIG_TEST(test_domain_eq),  RIG_TEST(test_receiver), RIG_TEST(test_enable_fails),
-		RIG_TEST(test_down_early), RIG_TEST(test_options),  RIG_TEST(test_closing),
+		RIG_TEST(test_open),	     RIG_TEST(test_refused),
+		RIG_TEST(test_missing),	     RIG_TEST(test_open_fails),
+		RIG_TEST(test_tables),	     RIG_TEST(test_messages_beside_rma),
+		RIG_TEST(test_enable_needs), RIG_TEST(test_domain_eq),
+		RIG_TEST(test_receiver),     RIG_TEST(test_enable_fails),
+		RIG_TEST(test_down_early),   RIG_TEST(test_options),
+		RIG_TEST(test_closing),
 	};
 
 	return RIG_RUN("verbs_ep", tests);

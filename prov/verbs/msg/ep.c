@@ -317,7 +317,10 @@ static int check_info(const struct vrb_domain *domain, const struct fi_info *inf
 	return ret ? ret : check_lengths(info);
 }
 
-/* Installs ops tables for the capabilities that were requested; the others return -FI_ENOSYS. */
+/*
+ * Installs ops tables for the capabilities that were requested; the others return -FI_ENOSYS. Every
+ * connected endpoint has messages, because programs that ask for FI_RMA only use them, too.
+ */
 static void set_tables(struct vrb_ep *ep, void *context)
 {
 	bool lock = ep->lock_posts, dgram = vrb_ep_is_dgram(ep);
@@ -330,8 +333,7 @@ static void set_tables(struct vrb_ep *ep, void *context)
 		ep->fid.msg = ofi_ops(lock ? &vrb_dgram_ops : &vrb_dgram_nolock_ops);
 		return;
 	}
-	if (caps & FI_MSG)
-		vrb_ep_set_msg(ep);
+	vrb_ep_set_msg(ep);
 	if (rma)
 		ep->fid.rma = ofi_ops(lock ? &vrb_rma_ops : &vrb_rma_nolock_ops);
 	if ((caps & FI_ATOMIC) && ep->domain->scratch_mr)

@@ -61,7 +61,7 @@ static void get_place(const struct vrb_mr *mr, uint32_t index, struct ofi_mr_pla
 		.opaque = mr->opaque,
 		.unbacked = mr->unbacked,
 	};
-	if (!vrb_mr_has_mode(mr->domain, FI_MR_VIRT_ADDR))
+	if (!vrb_mr_is_virtual(mr->domain))
 		place->base = buffer->start - buffer->offset;
 }
 
@@ -287,10 +287,9 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 /* The start of a dma-buf's region is not in ibv->addr, where libibverbs stores the offset. */
 static int get_raw(const struct vrb_mr *mr, const struct fi_mr_raw_attr *raw)
 {
-	bool virtual = !mr->domain->rdm || vrb_mr_has_mode(mr->domain, FI_MR_VIRT_ADDR);
+	uint64_t start = vrb_mr_is_virtual(mr->domain) ? mr->buffers[0].start : 0;
 
-	return vrb_mr_raw_get(mr->fid.key, vrb_mr_key_size(mr->domain),
-			      virtual ? mr->buffers[0].start : 0, raw);
+	return vrb_mr_raw_get(mr->fid.key, vrb_mr_key_size(mr->domain), start, raw);
 }
 
 /*

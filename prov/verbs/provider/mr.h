@@ -17,6 +17,11 @@ int vrb_mr_check(const struct vrb_domain *domain, const struct iovec *iov, size_
 int vrb_mr_check_key(const struct vrb_domain *domain, const struct fi_mr_attr *attr);
 /* Returns true if the device chooses keys, false if the application does. */
 bool vrb_mr_prov_key(const struct vrb_domain *domain);
+/*
+ * Returns true if peers use virtual addresses, false if they use offsets. If the domain was opened
+ * for messages only, mr_mode says nothing about RMA, and they use virtual ones.
+ */
+bool vrb_mr_is_virtual(const struct vrb_domain *domain);
 /* Returns the number of bytes of a key, which is mr_key_size of the domain. */
 size_t vrb_mr_key_size(const struct vrb_domain *domain);
 /* Implements FI_GET_RAW_MR: `size` bytes of the key, and the start of the region for peers. */

@@ -24,6 +24,12 @@ bool vrb_mr_prov_key(const struct vrb_domain *domain)
 	return !domain->rdm || vrb_mr_has_mode(domain, FI_MR_PROV_KEY);
 }
 
+bool vrb_mr_is_virtual(const struct vrb_domain *domain)
+{
+	return !domain->rdm || !(domain->base.info->caps & (FI_RMA | FI_ATOMIC)) ||
+	       vrb_mr_has_mode(domain, FI_MR_VIRT_ADDR);
+}
+
 size_t vrb_mr_key_size(const struct vrb_domain *domain)
 {
 	return vrb_mr_prov_key(domain) ? sizeof(((struct ibv_mr *)0)->rkey) : sizeof(uint64_t);
