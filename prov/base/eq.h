@@ -28,7 +28,7 @@ struct ofi_eq {
 	struct ofi_ref ref; /* fids bound to it */
 	struct ofi_ref *parent;
 	const struct fi_provider *prov;
-	uint32_t api_version; /* the fabric's; before 1.5 error entries end at err_data */
+	uint32_t api_version; /* the fabric's; before 1.5 callers have no buffer for err_data */
 	ofi_eq_strerror_fn *strerror;
 	struct ofi_wait wait;
 	struct ofi_waitset_member member;

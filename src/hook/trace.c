@@ -10,13 +10,18 @@ static _Thread_local struct {
 	const struct ofi_hook_site *site;
 	const void *object;
 	unsigned long more;
-	pid_t tid;
 } last;
+
+/* A child of fork() is another thread. */
+static int thread_id(void)
+{
+	return (int)syscall(SYS_gettid);
+}
 
 void ofi_hook_trace_end(void)
 {
 	if (last.more)
-		ofi_hook_out(FI_LOG_TRACE, "%d %s(%p) = %d, %lu times more", (int)last.tid,
+		ofi_hook_out(FI_LOG_TRACE, "%d %s(%p) = %d, %lu times more", thread_id(),
 			     last.site->name, last.object, -FI_EAGAIN, last.more);
 	last.more = 0;
 }
@@ -33,27 +38,19 @@ bool ofi_hook_trace_again(const struct ofi_hook_site *site, const void *object, 
 	return false;
 }
 
-static void know_thread(void)
-{
-	if (!last.tid)
-		last.tid = (pid_t)syscall(SYS_gettid);
-}
-
 void ofi_hook_trace_opened(const struct fid *fid)
 {
-	know_thread();
-	ofi_hook_out(FI_LOG_TRACE, "%d   opened %p, class %zu", (int)last.tid, (const void *)fid,
+	ofi_hook_out(FI_LOG_TRACE, "%d   opened %p, class %zu", thread_id(), (const void *)fid,
 		     fid->fclass);
 }
 
 void ofi_hook_trace(const struct ofi_hook_site *site, const void *object, ssize_t ret,
 		    const char *args)
 {
-	know_thread();
 	if (ret < 0)
-		ofi_hook_out(FI_LOG_TRACE, "%d %s(%p%s) = %zd (%s)", (int)last.tid, site->name,
+		ofi_hook_out(FI_LOG_TRACE, "%d %s(%p%s) = %zd (%s)", thread_id(), site->name,
 			     object, args, ret, fi_strerror((int)-ret));
 	else
-		ofi_hook_out(FI_LOG_TRACE, "%d %s(%p%s) = %zd", (int)last.tid, site->name, object,
+		ofi_hook_out(FI_LOG_TRACE, "%d %s(%p%s) = %zd", thread_id(), site->name, object,
 			     args, ret);
 }
