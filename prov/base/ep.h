@@ -20,7 +20,10 @@
 
 struct ofi_cntr;
 
-/* RMA needs nothing that an endpoint that sends lacks, and programs rely on that. */
+/*
+ * Returns true if an endpoint with these capabilities has the calls for RMA: programs that ask for
+ * messages only use them, too.
+ */
 static inline bool ofi_ep_writes(uint64_t caps)
 {
 	return caps & FI_RMA || (caps & (FI_MSG | FI_TAGGED) && caps & FI_SEND);

@@ -390,7 +390,8 @@ void ofi_rdm_set_calls(struct fid_ep *fid, uint64_t caps, const struct ofi_rdm_c
 		fid->msg = ofi_ops(messages->msg);
 	if (caps & FI_TAGGED)
 		fid->tagged = ofi_ops(messages->tagged);
-	if (ofi_ep_writes(caps))
+	/* Without FI_RMA, endpoints may forbid access to device memory, which RMA requires. */
+	if (caps & FI_RMA || (ofi_ep_writes(caps) && !(caps & FI_HMEM)))
 		fid->rma = ofi_ops(rma);
 	if (caps & FI_ATOMIC)
 		fid->atomic = ofi_ops(&ofi_rdm_atomic_ops);

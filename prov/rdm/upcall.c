@@ -17,6 +17,8 @@ void ofi_rdm_up(struct ofi_rdm_peer *peer, uint32_t credits, size_t eager, bool 
 	ofi_rdm_proto_progress(&peer->proto);
 	if (ending)
 		ofi_rdm_proto_peer_hold(&peer->proto, true);
+	/* Messages that nothing reports no longer hold up what is fenced behind them. */
+	ofi_rdm_ops_pump(peer);
 }
 
 void ofi_rdm_down(struct ofi_rdm_peer *peer, int err)

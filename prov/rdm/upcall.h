@@ -10,8 +10,8 @@
 
 /*
  * Called when the peer is connected, with a send queue of that many credits; `eager` is the peer's
- * limit. Posts what is queued: RMA operations first, since a message may announce what they write,
- * and messages only if the connection is already about to end.
+ * limit. Posts the queued RMA operations and then the messages, which may announce what is written.
+ * If the connection is already about to end, only messages are posted.
  */
 void ofi_rdm_up(struct ofi_rdm_peer *peer, uint32_t credits, size_t eager, bool ending);
 /* Called when the peer is no longer connected, or never will be: its operations fail with err. */

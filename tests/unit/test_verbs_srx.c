@@ -186,6 +186,19 @@ static void test_not_on_endpoints(void **state)
 	assert_int_equal(fi_close(&rig_srx->fid), 0);
 }
 
+/* Nor does one that was opened for RMA, and without a context in its attributes. */
+static void test_not_on_endpoints_for_rma(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->info->caps = FI_RMA | FI_READ | FI_WRITE;
+	srx_open(rig);
+	rig->ep = srx_ep(rig, rig->cq[1]);
+	assert_int_equal(fi_recv(rig->ep, srx_buf, 4, NULL, 0, NULL), -FI_EOPNOTSUPP);
+	srx_close_ep(&rig->ep);
+	assert_int_equal(fi_close(&rig_srx->fid), 0);
+}
+
 static void test_bind(void **state)
 {
 	struct rig *rig = *state;
@@ -362,6 +375,7 @@ int main(void)
 		RIG_TEST(test_posts),
 		RIG_TEST(test_bad_posts),
 		RIG_TEST(test_not_on_endpoints),
+		RIG_TEST(test_not_on_endpoints_for_rma),
 		RIG_TEST(test_bind),
 		RIG_TEST(test_enable),
 		RIG_TEST(test_limit),

@@ -57,8 +57,7 @@ static int bind_srx(struct vrb_ep *ep, struct vrb_srx *srx, uint64_t flags)
 					 "a shared receive context");
 	ep->srx = srx;
 	ofi_ref_get(&srx->ref);
-	if (ep->info->caps & FI_MSG)
-		vrb_ep_set_msg(ep);
+	vrb_ep_set_msg(ep);
 	vrb_ep_alias_update(ep);
 	return 0;
 }

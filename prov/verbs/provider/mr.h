@@ -19,7 +19,7 @@ int vrb_mr_check_key(const struct vrb_domain *domain, const struct fi_mr_attr *a
 bool vrb_mr_prov_key(const struct vrb_domain *domain);
 /*
  * Returns true if peers use virtual addresses, false if they use offsets. If the domain was opened
- * for messages only, mr_mode says nothing about RMA, and they use virtual ones.
+ * for messages only, they use virtual addresses unless mr_mode is FI_MR_SCALABLE.
  */
 bool vrb_mr_is_virtual(const struct vrb_domain *domain);
 /* Returns the number of bytes of a key, which is mr_key_size of the domain. */

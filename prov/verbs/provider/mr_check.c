@@ -26,8 +26,11 @@ bool vrb_mr_prov_key(const struct vrb_domain *domain)
 
 bool vrb_mr_is_virtual(const struct vrb_domain *domain)
 {
-	return !domain->rdm || !(domain->base.info->caps & (FI_RMA | FI_ATOMIC)) ||
-	       vrb_mr_has_mode(domain, FI_MR_VIRT_ADDR);
+	const struct fi_info *info = domain->base.info;
+	bool says =
+		info->caps & (FI_RMA | FI_ATOMIC) || info->domain_attr->mr_mode == FI_MR_SCALABLE;
+
+	return !domain->rdm || !says || vrb_mr_has_mode(domain, FI_MR_VIRT_ADDR);
 }
 
 size_t vrb_mr_key_size(const struct vrb_domain *domain)

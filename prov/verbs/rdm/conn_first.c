@@ -15,8 +15,8 @@
  * remembers the mark as long as its address vector has the peer. A message that does not count is
  * sent again when the connection is up.
  *
- * While RMA operations wait for the connection, no message precedes it: it may announce what they
- * write.
+ * No message travels in the request while RMA operations wait for the connection, because it may
+ * announce what they write.
  */
 #include <string.h>
 #include "conn_int.h"

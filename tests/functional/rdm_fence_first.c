@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A fenced operation behind the first message to a peer, which has no completion that would show
+ * its end.
+ */
+#include "rdm.h"
+
+static struct rdm_pair pair;
+static uint64_t target, value = 7;
+
+/* Opens side 0 again, with completions only for operations with FI_COMPLETION. */
+static void open_selective(void)
+{
+	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_TAGGED };
+	struct rdm_side *side = &pair.side[0];
+
+	OK(fi_close(&side->ep->fid));
+	OK(fi_close(&side->cq->fid));
+	OK(fi_cq_open(pair.domain, &cq, &side->cq, NULL));
+	OK(fi_endpoint(pair.domain, pair.info, &side->ep, NULL));
+	OK(fi_ep_bind(side->ep, &side->cq->fid, FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION));
+	OK(fi_ep_bind(side->ep, &side->av->fid, 0));
+	OK(fi_enable(side->ep));
+}
+
+static void send_silent(void)
+{
+	struct iovec iov = { &value, 8 };
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .addr = pair.side[0].peer };
+
+	OK(fi_sendmsg(pair.side[0].ep, &msg, FI_INJECT_COMPLETE));
+}
+
+static void write_fenced(uint64_t key)
+{
+	struct iovec iov = { &value, 8 };
+	struct fi_rma_iov place = { (uintptr_t)&target, 8, key };
+	struct fi_msg_rma msg = { .msg_iov = &iov,
+				  .iov_count = 1,
+				  .addr = pair.side[0].peer,
+				  .rma_iov = &place,
+				  .rma_iov_count = 1 };
+
+	OK(fi_writemsg(pair.side[0].ep, &msg, FI_FENCE | FI_COMPLETION));
+}
+
+static void test(void)
+{
+	struct fid_mr *mr;
+	uint64_t in = 0;
+
+	rdm_open(&pair, RDM_PROV_KEYS);
+	open_selective();
+	OK(fi_mr_reg(pair.domain, &target, 8, FI_REMOTE_WRITE, 0, 0, 0, &mr, NULL));
+	OK(fi_recv(pair.side[1].ep, &in, 8, NULL, FI_ADDR_UNSPEC, NULL));
+	send_silent();
+	write_fenced(fi_mr_key(mr));
+	rdm_wait(&pair, 0);
+	rdm_order(&pair);
+	EQUAL(target, 7);
+	rdm_wait(&pair, 1);
+	EQUAL(in, 7);
+	OK(fi_close(&mr->fid));
+	rdm_close(&pair);
+}
+
+int main(void)
+{
+	return run_test(test);
+}
