@@ -25,12 +25,19 @@ static bool cancel_send(struct ofi_rdm_ep *ep, const void *context)
 static bool is_sending(const struct ofi_rdm_ep *ep, const void *context)
 {
 	const struct ofi_rdm_proto_out *out;
+	const struct ofi_rdm_fenced *item;
 	uint32_t i;
 
-	for (i = 0; i < ep->peer_count; i++)
+	for (i = 0; i < ep->peer_count; i++) {
 		TAILQ_FOREACH (out, &ep->peers[i]->proto.outs, link)
-			if (out->context == context && !out->early)
+			if (out->context == context)
 				return true;
+		STAILQ_FOREACH (item, &ep->peers[i]->fenced, link)
+			if (item->is_out &&
+			    ofi_container(item, struct ofi_rdm_out, fenced)->proto.context ==
+				    context)
+				return true;
+	}
 	return false;
 }
 

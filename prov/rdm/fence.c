@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Fenced operations: they wait until all operations before them have completed. */
+/* Fenced operations: they wait until operations before them have completed. */
 #include <rdma/fi_errno.h>
 #include "objects.h"
 #include "fence.h"
@@ -36,10 +36,19 @@ static void fenced_submit(struct ofi_rdm_peer *peer, struct ofi_rdm_fenced *item
 		submit_op(peer, op_of(item));
 }
 
-static bool is_quiet(const struct ofi_rdm_peer *peer)
+/*
+ * Returns true if only the device may still be working on what the operation waits for. With an
+ * order instead of FI_FENCE, these are not messages that have been sent: the peer may receive them
+ * only after what comes behind this operation.
+ */
+static bool is_clear(const struct ofi_rdm_peer *peer, const struct ofi_rdm_fenced *item)
 {
-	return TAILQ_EMPTY(&peer->proto.outs) && STAILQ_EMPTY(&peer->ops) &&
-	       TAILQ_EMPTY(&peer->answers) && ofi_rdm_xport(&peer->proto)->quiet(&peer->proto);
+	bool waits_for_sends = item->late & 1u << OFI_RDM_ORDER_SEND;
+
+	if (!item->late && !TAILQ_EMPTY(&peer->proto.outs))
+		return false;
+	return TAILQ_EMPTY(&peer->answers) &&
+	       (!waits_for_sends || STAILQ_EMPTY(&peer->proto.flow.data));
 }
 
 static void set_marker(struct ofi_rdm_peer *peer)
@@ -70,7 +79,8 @@ static bool make_marker(struct ofi_rdm_peer *peer)
 
 int ofi_rdm_fence_add(struct ofi_rdm_peer *peer, struct ofi_rdm_fenced *item)
 {
-	if (!peer->marker && is_quiet(peer)) {
+	if (!peer->marker && STAILQ_EMPTY(&peer->ops) && is_clear(peer, item) &&
+	    ofi_rdm_xport(&peer->proto)->quiet(&peer->proto)) {
 		ofi_rdm_order_fenced(peer, item);
 		fenced_submit(peer, item);
 		ofi_rdm_ops_pump(peer);
@@ -86,12 +96,11 @@ int ofi_rdm_fence_add(struct ofi_rdm_peer *peer, struct ofi_rdm_fenced *item)
 	return 0;
 }
 
-bool ofi_rdm_fence_passed(struct ofi_rdm_peer *peer)
+/* Returns true if the device has completed all that was posted before the marker. */
+static bool marker_passed(struct ofi_rdm_peer *peer)
 {
 	const struct ofi_rdm_xport_ops *xport = ofi_rdm_xport(&peer->proto);
 
-	if (!TAILQ_EMPTY(&peer->proto.outs) || !TAILQ_EMPTY(&peer->answers))
-		return false;
 	if (xport->quiet(&peer->proto))
 		return true;
 	if (!peer->marker_set) {
@@ -101,14 +110,18 @@ bool ofi_rdm_fence_passed(struct ofi_rdm_peer *peer)
 	return xport->passed(&peer->proto, peer->marker_at);
 }
 
+bool ofi_rdm_fence_passed(struct ofi_rdm_peer *peer)
+{
+	return TAILQ_EMPTY(&peer->proto.outs) && TAILQ_EMPTY(&peer->answers) && marker_passed(peer);
+}
+
 bool ofi_rdm_fence_open(struct ofi_rdm_peer *peer)
 {
-	struct ofi_rdm_fenced *item;
+	struct ofi_rdm_fenced *item = STAILQ_FIRST(&peer->fenced);
 
-	if (!ofi_rdm_fence_passed(peer))
+	if (!is_clear(peer, item) || !marker_passed(peer))
 		return false;
 	STAILQ_REMOVE_HEAD(&peer->ops, link);
-	item = STAILQ_FIRST(&peer->fenced);
 	do {
 		STAILQ_REMOVE_HEAD(&peer->fenced, link);
 		fenced_submit(peer, item);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * FI_FENCE: a fenced operation, and everything posted after it, waits until all earlier operations
- * to the same peer have completed. A marker in the peer's queue of RMA and atomics holds the place;
- * while it exists, new operations to the peer queue up behind it in order. The endpoint's lock
- * guards everything.
+ * to the same peer have completed. An order (order.h) fences operations, too, but these wait only
+ * for earlier operations of the kinds that the order names. A marker in the peer's queue of RMA and
+ * atomics holds the place; while it exists, new operations to the peer queue up behind it in order.
+ * The endpoint's lock guards everything.
  */
 #ifndef OFI_RDM_FENCE_H
 #define OFI_RDM_FENCE_H

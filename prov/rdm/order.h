@@ -77,16 +77,22 @@ static inline void ofi_rdm_order_begin(struct ofi_rdm_peer *peer, struct ofi_rdm
 	if (!peer->ep->ordered)
 		return;
 	item->kinds = (uint8_t)(1u << kind);
-	item->fence = item->fence || ofi_rdm_order_late(peer, kind);
+	item->late = item->fence ? 0 : (uint8_t)ofi_rdm_order_late(peer, kind);
+	item->fence = item->fence || item->late;
 	peer->issued |= item->kinds;
 }
 
-/* Records that the operation is fenced: it cannot overtake anything posted before it. */
+/*
+ * Records that the operation is fenced: it cannot overtake anything posted before it, but messages
+ * if it does not have FI_FENCE.
+ */
 static inline void ofi_rdm_order_fenced(struct ofi_rdm_peer *peer,
 					const struct ofi_rdm_fenced *item)
 {
+	uint8_t kept = item->late ? 1u << OFI_RDM_ORDER_SEND : 0;
+
 	if (item->fence)
-		peer->issued = item->kinds;
+		peer->issued = item->kinds | (peer->issued & kept);
 }
 
 #endif

@@ -42,9 +42,11 @@ struct ofi_stx;
 struct ofi_rdm_fenced {
 	STAILQ_ENTRY(ofi_rdm_fenced) link;
 	bool is_out; /* part of an ofi_rdm_out, else of an ofi_rdm_op; constant */
-	/* It waits for all operations before it; if false it goes with the one before it. */
+	/* It waits for operations before it; if false it goes with the one before it. */
 	bool fence;
-	uint8_t kinds; /* ordering kind if the endpoint is ordered, see order.h */
+	/* If the endpoint is ordered, see order.h: its kind, and the kinds that it waits for. */
+	uint8_t kinds;
+	uint8_t late; /* 0 with FI_FENCE, which waits for all */
 };
 
 /* A message being sent: the protocol's part, and what the completion needs. */

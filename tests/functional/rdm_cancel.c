@@ -84,6 +84,26 @@ static void cannot_be_withdrawn(struct rdm_pair *pair, int kind)
 		receive(pair, 8);
 }
 
+/* A message that waits until another one has been received. */
+static void waits_behind_a_fence(struct rdm_pair *pair)
+{
+	struct rdm_side *side = &pair->side[0];
+	struct iovec iov = { out, 8 };
+	struct fi_msg_tagged msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = side->peer, .tag = 1
+	};
+	uint8_t large, mark;
+
+	msg.context = &mark;
+	post(pair, LARGE_SEND, &large);
+	OK(fi_tsendmsg(side->ep, &msg, FI_FENCE));
+	OK(fi_cancel(&side->ep->fid, &mark));
+	receive(pair, LARGE);
+	CHECK(rdm_wait(pair, 0).op_context == &large);
+	cancel(pair, 0, &mark);
+	receive(pair, 8);
+}
+
 int main(void)
 {
 	struct rdm_pair pair;
@@ -98,6 +118,7 @@ int main(void)
 	rdm_exchange(&pair, out, in, 8, 1);
 	for (kind = 0; kind < SENT; kind++)
 		cannot_be_withdrawn(&pair, kind);
+	waits_behind_a_fence(&pair);
 	OK(fi_close(&mr->fid));
 	rdm_close(&pair);
 	return 0;

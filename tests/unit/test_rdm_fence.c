@@ -9,6 +9,7 @@
 #include "prov/rdm/peer.h"
 #include "prov/rdm/fence.h"
 #include "prov/rdm/complete.h"
+#include "prov/rdm/order.h"
 
 enum { ITEMS = 4 };
 
@@ -126,6 +127,7 @@ static int begin(void **state)
 	TAILQ_INIT(&peer.answers);
 	STAILQ_INIT(&peer.ops);
 	STAILQ_INIT(&peer.fenced);
+	STAILQ_INIT(&peer.proto.flow.data);
 	peer.ep = &ep;
 	peer.proto.proto = &ep.proto;
 	ep.proto.xport.ops = &xport;
@@ -175,6 +177,42 @@ static void nothing_is_waited_for_when_all_is_quiet(void **state)
 	assert_ptr_equal(sent[0], &outs[0]);
 	assert_false(fenced);
 	assert_int_equal(ep.stats.value[OFI_STATS_FENCED], 0);
+}
+
+/* The peer may receive it only after what comes behind the operation. */
+static void an_order_does_not_wait_for_a_message_that_was_sent(void **state)
+{
+	(void)state;
+	TAILQ_INSERT_TAIL(&peer.proto.outs, &outs[0].proto, link);
+	ops[0].fenced.late = ops[1].fenced.late = 1u << OFI_RDM_ORDER_READ;
+	assert_int_equal(fence(&ops[0]), 0);
+	assert_null(peer.marker);
+	assert_ptr_equal(take_op(), &ops[0]);
+	be_busy();
+	assert_int_equal(fence(&ops[1]), 0);
+	assert_false(ofi_rdm_fence_open(&peer));
+	completed = posted;
+	assert_true(ofi_rdm_fence_open(&peer));
+	assert_ptr_equal(take_op(), &ops[1]);
+	/* FI_FENCE does. */
+	assert_int_equal(fence(&ops[2]), 0);
+	assert_false(ofi_rdm_fence_open(&peer));
+	TAILQ_REMOVE(&peer.proto.outs, &outs[0].proto, link);
+	assert_true(ofi_rdm_fence_open(&peer));
+}
+
+static void an_order_behind_messages_waits_until_they_are_sent(void **state)
+{
+	struct ofi_rdm_flow_node queued;
+
+	(void)state;
+	STAILQ_INSERT_TAIL(&peer.proto.flow.data, &queued, link);
+	ops[0].fenced.late = 1u << OFI_RDM_ORDER_SEND;
+	assert_int_equal(fence(&ops[0]), 0);
+	assert_false(ofi_rdm_fence_open(&peer));
+	STAILQ_INIT(&peer.proto.flow.data);
+	assert_true(ofi_rdm_fence_open(&peer));
+	assert_ptr_equal(take_op(), &ops[0]);
 }
 
 /* Of device memory; nothing goes to the peer. */
@@ -363,6 +401,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(nothing_is_waited_for_when_all_is_quiet, begin),
+		cmocka_unit_test_setup(an_order_does_not_wait_for_a_message_that_was_sent, begin),
+		cmocka_unit_test_setup(an_order_behind_messages_waits_until_they_are_sent, begin),
 		cmocka_unit_test_setup(data_that_cannot_be_copied_is_an_error, begin),
 		cmocka_unit_test_setup(each_that_is_not_complete_is_waited_for, begin),
 		cmocka_unit_test_setup(what_comes_behind_stays_behind, begin),

@@ -88,6 +88,27 @@ static void test_behind_a_fence(void **state)
 	assert_true(fences(OFI_RDM_ORDER_WRITE));
 }
 
+/* An order names what is waited for, and may leave messages queued; FI_FENCE waits for all. */
+static void test_what_is_late(void **state)
+{
+	struct ofi_rdm_fenced write = { .fence = false }, fenced = { .fence = true };
+
+	(void)state;
+	ask(FI_MSG | FI_RMA, FI_ORDER_WAR | FI_ORDER_RAS);
+	fences(OFI_RDM_ORDER_SEND);
+	STAILQ_INSERT_TAIL(&peer.proto.flow.data, &queued, link);
+	assert_true(fences(OFI_RDM_ORDER_READ));
+	ofi_rdm_order_begin(&peer, &write, OFI_RDM_ORDER_WRITE);
+	ofi_rdm_order_fenced(&peer, &write);
+	assert_true(write.fence);
+	assert_int_equal(write.late, 1u << OFI_RDM_ORDER_READ);
+	assert_true(fences(OFI_RDM_ORDER_READ));
+	ofi_rdm_order_begin(&peer, &fenced, OFI_RDM_ORDER_WRITE);
+	ofi_rdm_order_fenced(&peer, &fenced);
+	assert_int_equal(fenced.late, 0);
+	assert_int_equal(peer.issued, 1u << OFI_RDM_ORDER_WRITE);
+}
+
 /* A fence ends what was before it; runs of one kind need none. */
 static void test_runs(void **state)
 {
@@ -117,9 +138,9 @@ static void test_kept_anyway(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_order),     cmocka_unit_test(test_waiting),
-		cmocka_unit_test(test_behind_a_fence), cmocka_unit_test(test_runs),
-		cmocka_unit_test(test_kept_anyway),
+		cmocka_unit_test(test_each_order),   cmocka_unit_test(test_waiting),
+		cmocka_unit_test(test_what_is_late), cmocka_unit_test(test_behind_a_fence),
+		cmocka_unit_test(test_runs),	     cmocka_unit_test(test_kept_anyway),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
