@@ -37,18 +37,17 @@ static void fenced_submit(struct ofi_rdm_peer *peer, struct ofi_rdm_fenced *item
 }
 
 /*
- * Returns true if only the device may still be working on what the operation waits for. With an
- * order instead of FI_FENCE, these are not messages that have been sent: the peer may receive them
- * only after what comes behind this operation.
+ * Returns true if only the device may still be working on what an operation waits for: the kinds
+ * in `late`, or everything if that is 0. An order does not wait for messages that have been sent:
+ * the peer may receive them only after what comes behind this operation.
  */
-static bool is_clear(const struct ofi_rdm_peer *peer, const struct ofi_rdm_fenced *item)
+static bool is_clear(const struct ofi_rdm_peer *peer, unsigned int late)
 {
-	bool waits_for_sends = item->late & 1u << OFI_RDM_ORDER_SEND;
-
-	if (!item->late && !TAILQ_EMPTY(&peer->proto.outs))
+	if (!late && !TAILQ_EMPTY(&peer->proto.outs))
 		return false;
-	return TAILQ_EMPTY(&peer->answers) &&
-	       (!waits_for_sends || STAILQ_EMPTY(&peer->proto.flow.data));
+	if (late & 1u << OFI_RDM_ORDER_SEND && !STAILQ_EMPTY(&peer->proto.flow.data))
+		return false;
+	return TAILQ_EMPTY(&peer->answers);
 }
 
 static void set_marker(struct ofi_rdm_peer *peer)
@@ -79,7 +78,7 @@ static bool make_marker(struct ofi_rdm_peer *peer)
 
 int ofi_rdm_fence_add(struct ofi_rdm_peer *peer, struct ofi_rdm_fenced *item)
 {
-	if (!peer->marker && STAILQ_EMPTY(&peer->ops) && is_clear(peer, item) &&
+	if (!peer->marker && STAILQ_EMPTY(&peer->ops) && is_clear(peer, item->late) &&
 	    ofi_rdm_xport(&peer->proto)->quiet(&peer->proto)) {
 		ofi_rdm_order_fenced(peer, item);
 		fenced_submit(peer, item);
@@ -112,14 +111,14 @@ static bool marker_passed(struct ofi_rdm_peer *peer)
 
 bool ofi_rdm_fence_passed(struct ofi_rdm_peer *peer)
 {
-	return TAILQ_EMPTY(&peer->proto.outs) && TAILQ_EMPTY(&peer->answers) && marker_passed(peer);
+	return is_clear(peer, 0) && marker_passed(peer);
 }
 
 bool ofi_rdm_fence_open(struct ofi_rdm_peer *peer)
 {
 	struct ofi_rdm_fenced *item = STAILQ_FIRST(&peer->fenced);
 
-	if (!is_clear(peer, item) || !marker_passed(peer))
+	if (!is_clear(peer, item->late) || !marker_passed(peer))
 		return false;
 	STAILQ_REMOVE_HEAD(&peer->ops, link);
 	do {

@@ -42,7 +42,7 @@ struct ofi_stx;
 struct ofi_rdm_fenced {
 	STAILQ_ENTRY(ofi_rdm_fenced) link;
 	bool is_out; /* part of an ofi_rdm_out, else of an ofi_rdm_op; constant */
-	/* It waits for operations before it; if false it goes with the one before it. */
+	/* The operation waits for others before it; if false, it goes with the one before it. */
 	bool fence;
 	/* If the endpoint is ordered, see order.h: its kind, and the kinds that it waits for. */
 	uint8_t kinds;

@@ -21,6 +21,20 @@ static void open_side(struct rdm_pair *pair, int i, const struct rdm_change *cha
 	OK(fi_enable(side->ep));
 }
 
+void rdm_reopen_selective(struct rdm_pair *pair, int i)
+{
+	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_TAGGED };
+	struct rdm_side *side = &pair->side[i];
+
+	OK(fi_close(&side->ep->fid));
+	OK(fi_close(&side->cq->fid));
+	OK(fi_cq_open(pair->domain, &cq, &side->cq, NULL));
+	OK(fi_endpoint(pair->domain, pair->info, &side->ep, NULL));
+	OK(fi_ep_bind(side->ep, &side->cq->fid, FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION));
+	OK(fi_ep_bind(side->ep, &side->av->fid, 0));
+	OK(fi_enable(side->ep));
+}
+
 static fi_addr_t insert(struct rdm_side *into, struct rdm_side *of, bool text)
 {
 	fi_addr_t addr = FI_ADDR_NOTAVAIL;

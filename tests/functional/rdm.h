@@ -59,6 +59,11 @@ void rdm_open(struct rdm_pair *pair, int mr_mode);
 void rdm_open_with(struct rdm_pair *pair, int mr_mode, const struct rdm_change *change);
 void rdm_close(struct rdm_pair *pair);
 /*
+ * Opens a side's endpoint and completion queue again, which have entries only for operations with
+ * FI_COMPLETION. The other side does not know the new address.
+ */
+void rdm_reopen_selective(struct rdm_pair *pair, int side);
+/*
  * Waits for a completion on one side while both make progress. Those of the other side stay in its
  * queue.
  */

@@ -179,30 +179,15 @@ static void close_first(void)
 	OK(fi_close(&alias->fid));
 }
 
-/* Opened again, and bound so that only a flag requests an entry. */
-static void open_selective(void)
-{
-	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_TAGGED };
-	struct rdm_side *side = &pair.side[0];
-	uint64_t none = FI_TRANSMIT;
-
-	OK(fi_close(&side->ep->fid));
-	OK(fi_close(&side->cq->fid));
-	OK(fi_cq_open(pair.domain, &cq, &side->cq, NULL));
-	OK(fi_endpoint(pair.domain, pair.info, &side->ep, NULL));
-	OK(fi_ep_bind(side->ep, &side->cq->fid, FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION));
-	OK(fi_ep_bind(side->ep, &side->av->fid, 0));
-	OK(fi_enable(side->ep));
-	OK(fi_control(&side->ep->fid, FI_SETOPSFLAG, &none));
-}
-
 static void test(void)
 {
 	struct rdm_change change = { .hints = ask, .wait = FI_WAIT_NONE };
 	struct rdm_side *side = &pair.side[0];
+	uint64_t none = FI_TRANSMIT;
 
 	rdm_open_with(&pair, 0, &change);
-	open_selective();
+	rdm_reopen_selective(&pair, 0);
+	OK(fi_control(&side->ep->fid, FI_SETOPSFLAG, &none));
 	OK(fi_mr_reg(pair.domain, target, LEN, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, KEY, 0, &mr,
 		     NULL));
 	OK(fi_ep_alias(side->ep, &alias, FI_TRANSMIT | FI_COMPLETION));

@@ -8,21 +8,6 @@
 static struct rdm_pair pair;
 static uint64_t target, value = 7;
 
-/* Opens side 0 again, with completions only for operations with FI_COMPLETION. */
-static void open_selective(void)
-{
-	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_TAGGED };
-	struct rdm_side *side = &pair.side[0];
-
-	OK(fi_close(&side->ep->fid));
-	OK(fi_close(&side->cq->fid));
-	OK(fi_cq_open(pair.domain, &cq, &side->cq, NULL));
-	OK(fi_endpoint(pair.domain, pair.info, &side->ep, NULL));
-	OK(fi_ep_bind(side->ep, &side->cq->fid, FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION));
-	OK(fi_ep_bind(side->ep, &side->av->fid, 0));
-	OK(fi_enable(side->ep));
-}
-
 static void send_silent(void)
 {
 	struct iovec iov = { &value, 8 };
@@ -50,7 +35,7 @@ static void test(void)
 	uint64_t in = 0;
 
 	rdm_open(&pair, RDM_PROV_KEYS);
-	open_selective();
+	rdm_reopen_selective(&pair, 0);
 	OK(fi_mr_reg(pair.domain, &target, 8, FI_REMOTE_WRITE, 0, 0, 0, &mr, NULL));
 	OK(fi_recv(pair.side[1].ep, &in, 8, NULL, FI_ADDR_UNSPEC, NULL));
 	send_silent();

@@ -177,22 +177,13 @@ static fi_addr_t learn(struct rdm_pair *pair)
 /* The messages are not reported, but the release of the buffer always is. */
 static void selective(void)
 {
-	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_TAGGED };
 	struct fi_cq_tagged_entry entry;
-	struct rdm_side *side;
 	struct rdm_pair pair;
 	unsigned int i;
 	fi_addr_t to;
 
 	rdm_open(&pair, 0);
-	side = &pair.side[1];
-	OK(fi_close(&side->ep->fid));
-	OK(fi_close(&side->cq->fid));
-	OK(fi_cq_open(pair.domain, &attr, &side->cq, NULL));
-	OK(fi_endpoint(pair.domain, pair.info, &side->ep, NULL));
-	OK(fi_ep_bind(side->ep, &side->cq->fid, FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION));
-	OK(fi_ep_bind(side->ep, &side->av->fid, 0));
-	OK(fi_enable(side->ep));
+	rdm_reopen_selective(&pair, 1);
 	to = learn(&pair);
 	post(&pair, 300);
 	for (i = 0; i < 3; i++) {

@@ -3,7 +3,6 @@
  * With orders between kinds, an operation does not wait for a message that the peer does not
  * receive yet: the peer may wait for what comes behind this operation.
  */
-#include <string.h>
 #include "rdm.h"
 
 enum { LEN = 1 << 20 };
