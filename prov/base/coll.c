@@ -121,28 +121,38 @@ static void copy_result_back(struct ofi_coll_op *op)
 		op->err = FI_EIO;
 }
 
-static void op_finish(struct ofi_coll_op *op)
+/* Frees the operation and reports its result. */
+static void op_end(struct ofi_coll_op *op)
 {
-	struct ofi_coll_group *group = op->group;
-	struct ofi_coll *coll = group->coll;
-	struct ofi_coll_done done = {
-		.group = group,
+	struct ofi_coll *coll = op->group->coll;
+	const struct ofi_coll_done done = {
+		.group = op->group,
 		.join = op->join,
 		.kind = op->kind,
 		.context = op->context,
+		.err = op->err,
 	};
 
+	ofi_coll_op_free(op);
+	coll->net.done(coll->arg, &done);
+}
+
+static void op_finish(struct ofi_coll_op *op)
+{
+	struct ofi_coll_group *group = op->group;
+	int err = op->err;
+
 	copy_result_back(op);
-	done.err = op->err;
-	if (done.join && op != group->confirmation) {
+	if (op->join && op != group->confirmation) {
+		if (!err && !group->agreed)
+			err = FI_ENOSPC;
 		ofi_coll_op_free(op);
-		confirm_group(group, ofi_coll_group_agree(group, done.err));
+		confirm_group(group, err);
 		return;
 	}
-	ofi_coll_op_free(op);
-	if (done.join)
-		ofi_coll_group_form(group, done.err);
-	coll->net.done(coll->arg, &done);
+	if (op->join)
+		ofi_coll_group_form(group, op->err);
+	op_end(op);
 }
 
 /*
@@ -232,14 +242,19 @@ void ofi_coll_op_cancel(struct ofi_coll_op *op)
 	struct ofi_coll_step *step = op->plan.step;
 
 	op->canceled = true;
+	op_fail(op, FI_ECANCELED);
 	for (size_t i = 0; i < op->next; i++) {
 		if (!step[i].active || !coll->net.cancel(coll->arg, &step[i]))
 			continue;
 		step[i].active = false;
 		op->pending--;
 	}
-	if (!op->pending)
+	if (op->pending)
+		return;
+	if (op->join)
 		ofi_coll_op_free(op);
+	else
+		op_end(op);
 }
 
 /*
@@ -262,8 +277,8 @@ static struct ofi_coll_op *join_op(struct ofi_coll_group *group, void *context, 
 	const struct ofi_coll_shape shape = {
 		.kind = FI_ALLREDUCE,
 		.buf = words,
-		.result = group->agreed,
-		.count = OFI_COLL_WORDS,
+		.result = &group->agreed,
+		.count = 1,
 		.bytes = sizeof(group->offer),
 		.rank = group->rank,
 		.size = group->size,
@@ -279,10 +294,10 @@ static struct ofi_coll_op *join_op(struct ofi_coll_group *group, void *context, 
 
 int ofi_coll_agree(struct ofi_coll_group *group, void *context, uint64_t tag, uint64_t confirm_tag)
 {
-	struct ofi_coll_op *op = join_op(group, context, group->offer, tag);
+	struct ofi_coll_op *op = join_op(group, context, &group->offer, tag);
 
 	if (op)
-		group->confirmation = join_op(group, context, group->agreed, confirm_tag);
+		group->confirmation = join_op(group, context, &group->agreed, confirm_tag);
 	if (!op || !group->confirmation)
 		return -FI_ENOMEM;
 	op_run(op);

@@ -96,9 +96,9 @@ void ofi_coll_free(struct ofi_coll *coll);
 int ofi_coll_join(struct ofi_coll *coll, const struct ofi_coll_members *members, void *context,
 		  struct ofi_coll_group **group);
 /*
- * Cancels everything in flight, without a done(), and drops messages from the members, so that
- * members that leave at the same time can finish, too. Returns false if a buffer is still in use;
- * the caller then repeats the call after the next event.
+ * Cancels everything in flight, operations with a done() and a join without, and drops messages
+ * from the members, so that members that leave at the same time can finish, too. Returns false if a
+ * buffer is still in use; the caller then repeats the call after the next event.
  */
 bool ofi_coll_leave(struct ofi_coll_group *group);
 /*

@@ -130,11 +130,8 @@ static void group_free(struct ofi_coll_group *group)
  */
 static void group_offer(struct ofi_coll_group *group, uint64_t digest, uint64_t count)
 {
-	digest = mix_bits(digest + group->size);
-	group->seed = mix_bits(digest ^ mix_bits(count + 1));
-	group->offer[0] = digest;
-	group->offer[1] = ~digest;
-	group->offer[2] = acceptable(group);
+	group->seed = mix_bits(mix_bits(digest + group->size) ^ mix_bits(count + 1));
+	group->offer = acceptable(group);
 	group->forming = true;
 }
 
@@ -166,23 +163,12 @@ int ofi_coll_join(struct ofi_coll *coll, const struct ofi_coll_members *members,
 	return 0;
 }
 
-int ofi_coll_group_agree(const struct ofi_coll_group *group, int err)
-{
-	const uint64_t *agreed = group->agreed;
-
-	if (err)
-		return err;
-	if (agreed[0] != group->offer[0] || agreed[1] != group->offer[1])
-		return FI_EINVAL;
-	return agreed[2] ? 0 : FI_ENOSPC;
-}
-
 void ofi_coll_group_form(struct ofi_coll_group *group, int err)
 {
 	group->forming = false;
 	if (err)
 		return;
-	group->number = group_candidate(group, (unsigned)__builtin_ctzll(group->agreed[2]));
+	group->number = group_candidate(group, (unsigned)__builtin_ctzll(group->agreed));
 	group->formed = true;
 }
 

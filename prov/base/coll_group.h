@@ -16,8 +16,6 @@
 #include "coll.h"
 #include "coll_plan.h"
 
-#define OFI_COLL_WORDS 3 /* words of an agreement: digest, its complement, acceptable numbers */
-
 struct ofi_coll_op {
 	TAILQ_ENTRY(ofi_coll_op) link; /* in its group */
 	struct ofi_coll_group *group;
@@ -52,7 +50,7 @@ struct ofi_coll_group {
 	bool *lost;			  /* members that are gone, by rank */
 	struct ofi_coll_op *confirmation; /* second round of the agreement, while forming */
 	unsigned refusals; /* number of ofi_coll_leave() calls that could not send everything */
-	uint64_t offer[OFI_COLL_WORDS], agreed[OFI_COLL_WORDS];
+	uint64_t offer, agreed; /* acceptable numbers: of this member, of all */
 	fi_addr_t member[];
 };
 
@@ -86,15 +84,16 @@ int ofi_coll_agree(struct ofi_coll_group *group, void *context, uint64_t tag, ui
  * Returns false if the call must be repeated.
  */
 bool ofi_coll_refuse(struct ofi_coll_group *group);
-/* Cancels the operation, and frees it unless a transfer stays in flight. */
+/*
+ * Cancels the operation. Unless a transfer stays in flight, reports it as FI_ECANCELED, if it is
+ * not a join, and frees it.
+ */
 void ofi_coll_op_cancel(struct ofi_coll_op *op);
 /* Ends the connections of transfers still in flight after a cancel. */
 void ofi_coll_op_sever(struct ofi_coll_op *op);
 void ofi_coll_op_free(struct ofi_coll_op *op);
 
 /* in coll_group.c */
-/* Evaluates the members' offers. Returns err, or an error found in the offers. */
-int ofi_coll_group_agree(const struct ofi_coll_group *group, int err);
 /* Completes the agreement: takes the number that all members accept, unless there was an error. */
 void ofi_coll_group_form(struct ofi_coll_group *group, int err);
 /* Returns the tag of the next operation. */

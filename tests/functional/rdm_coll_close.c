@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A collective group is closed while a large message of it is announced: members that close at the
- * same time do not wait for each other, and one that has not read the message fails instead of
- * reading memory that the application may reuse.
+ * A collective group is closed while a large message of it is announced: the operation ends with
+ * FI_ECANCELED, members that close at the same time do not wait for each other, and one that has
+ * not read the message fails instead of reading memory that the application may reuse.
  */
 #include "rdm_team.h"
 
@@ -41,6 +41,22 @@ static void *close_group(void *member)
 	return NULL;
 }
 
+/* Returns the error of a member's next completion. */
+static int next_error(struct member *m)
+{
+	struct fi_cq_tagged_entry entry;
+	struct fi_cq_err_entry err = { 0 };
+	ssize_t ret;
+
+	for (uint64_t end = deadline(); (ret = fi_cq_read(m->cq, &entry, 1)) == -FI_EAGAIN;
+	     pause_until(end, "a broadcast that fails"))
+		;
+	EQUAL(ret, -FI_EAVAIL);
+	EQUAL(fi_cq_readerr(m->cq, &err, 0), 1);
+	CHECK(err.op_context == &team && err.flags & FI_COLLECTIVE);
+	return err.err;
+}
+
 static void begin(void)
 {
 	team_open(&team, 2, FI_COLLECTIVE);
@@ -63,28 +79,21 @@ static void both_close(void)
 	close_group(&team.member[0]);
 	OK(pthread_join(thread, NULL));
 	CHECK(now_ms() - start < PATIENCE_MS);
+	for (int side = 0; side < 2; side++)
+		EQUAL(next_error(&team.member[side]), FI_ECANCELED);
 	team_close(&team);
 }
 
 static void one_closes(void)
 {
-	struct fi_cq_tagged_entry entry;
-	struct fi_cq_err_entry err = { 0 };
-	struct member *late = &team.member[1];
-	ssize_t ret;
-
 	begin();
 	broadcast(0, 0);
 	poll_both();
 	close_group(&team.member[0]);
+	EQUAL(next_error(&team.member[0]), FI_ECANCELED);
 	memset(buf[0], 2, LEN);
 	broadcast(1, 0);
-	for (uint64_t end = deadline(); (ret = fi_cq_read(late->cq, &entry, 1)) == -FI_EAGAIN;
-	     pause_until(end, "a broadcast that fails"))
-		;
-	EQUAL(ret, -FI_EAVAIL);
-	EQUAL(fi_cq_readerr(late->cq, &err, 0), 1);
-	CHECK(err.err);
+	CHECK(next_error(&team.member[1]));
 	CHECK(!memchr(buf[1], 2, LEN));
 	team_close(&team);
 }

@@ -350,20 +350,27 @@ void scene_open(size_t n, unsigned seed)
 		team_shuffle(&scene.team[t], t, t ? 1 + net_random(scene.net, (unsigned)n) : n);
 }
 
-static void leave_all(void)
+void leave_one(struct team *team, size_t rank)
+{
+	while (!ofi_coll_leave(team->group[rank]))
+		net_step(scene.net);
+	team->group[rank] = NULL;
+	team->joined[rank] = 0;
+}
+
+void leave_all(void)
 {
 	for (size_t t = 0; t < 3; t++)
 		for (size_t i = 0; i < scene.team[t].size; i++)
 			if (scene.team[t].group[i] && !scene.net->member[scene.team[t].id[i]].dead)
-				while (!ofi_coll_leave(scene.team[t].group[i]))
-					net_step(scene.net);
+				leave_one(&scene.team[t], i);
 }
 
 void scene_close(bool check)
 {
 	struct part *part;
 
-	leave_all(); /* and with the teams what is under way, which uses the parts */
+	leave_all();
 	for (size_t i = 0; i < scene.net->count; i++)
 		for (size_t j = 0; j < scene.jobs; j++) {
 			part = &scene.part[i][j];

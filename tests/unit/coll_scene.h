@@ -50,6 +50,9 @@ void scene_open(size_t n, unsigned seed);
 /* With `check`, verifies the results of successful operations and that the network is empty. */
 void scene_close(bool check);
 int join_one(struct team *team, size_t rank);
+/* Leaves the group, which cancels its operations. */
+void leave_one(struct team *team, size_t rank);
+void leave_all(void);
 void join_all(size_t teams);
 struct job random_job(struct net *net, size_t teams);
 struct ofi_coll_call job_call(const struct job *job, struct part *part);
