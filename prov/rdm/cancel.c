@@ -17,8 +17,11 @@ static bool cancel_send(struct ofi_rdm_ep *ep, const void *context)
 	uint32_t i;
 
 	for (i = 0; context && i < ep->peer_count; i++)
-		if (ofi_rdm_proto_cancel_out(&ep->peers[i]->proto, context))
+		if (ofi_rdm_proto_cancel_out(&ep->peers[i]->proto, context)) {
+			/* A fenced operation may have waited for it. */
+			ofi_rdm_ops_pump(ep->peers[i]);
 			return true;
+		}
 	return false;
 }
 

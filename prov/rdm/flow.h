@@ -17,14 +17,15 @@
  *
  * STOP does not block a peer's messages: the peer announces them (RTS) instead of sending their
  * bytes, so a message that the program waits for arrives even if it comes behind more data than the
- * receiver has room for. HALT blocks everything that the receiver would have to buffer; control
- * packets and RMA still pass.
+ * receiver has room for. HALT blocks each message that has not begun. Control packets and RMA still
+ * pass.
  *
  * Packets already in flight when HALT is sent are accepted. There is at most one window of them: a
  * peer that has sent a full window must poll completions before it sends more, and it finds the
- * HALT among them once its device has it. A peer that sends more violates the protocol, and so does
- * one that alone makes the endpoint buffer more than two limits plus four windows of the largest
- * packets, whatever its device acknowledges. The endpoint's lock guards everything.
+ * HALT among them once its device has it. It then finishes a message that has begun if that takes
+ * at most one more window. A peer that sends more violates the protocol, and so does one that alone
+ * makes the endpoint buffer more than two limits plus four windows of the largest packets, whatever
+ * its device acknowledges. The endpoint's lock guards everything.
  */
 #ifndef OFI_RDM_FLOW_H
 #define OFI_RDM_FLOW_H
@@ -59,7 +60,7 @@ struct ofi_rdm_flow {
 	uint32_t credits; /* free slots of the send queue */
 	uint32_t reserve; /* number of credits kept for control packets */
 	bool stopped;	  /* the peer makes us announce messages */
-	bool halted;	  /* the peer makes us send nothing that it would have to buffer */
+	bool halted;	  /* the peer makes us begin no message */
 	uint8_t level;	  /* enum ofi_rdm_flow_level that the peer has or is owed */
 	uint8_t sent;	  /* the level in the last packet sent */
 	uint8_t halts;	  /* HALT packets sent and not yet acknowledged by the device */

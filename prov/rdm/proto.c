@@ -26,7 +26,7 @@ int ofi_rdm_proto_init(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_o
 	proto->spaces = OFI_RDM_PROTO_COLLECTIVE;
 	ofi_rdm_flow_budget_init(&proto->budget, config->unexpected);
 	proto->budget.window =
-		xport->props.delivers ? xport->props.window + xport->props.unread : UINT32_MAX;
+		xport->props.delivers ? 2 * xport->props.window + xport->props.unread : UINT32_MAX;
 	proto->budget.most = 2 * config->unexpected + (uint64_t)WINDOWS * xport->props.window *
 							      (xport->props.max_packet + NOTE);
 	return 0;

@@ -113,7 +113,7 @@ void ofi_rdm_proto_in_finish(struct ofi_rdm_proto_in *in)
 		.tag = in->packet.tag,
 		.data = in->packet.data,
 		.base = in->base,
-		.len = in->accept,
+		.len = in->err ? 0 : in->accept,
 		.lost = in->total - in->accept,
 		.err = in->err,
 	};
@@ -224,6 +224,8 @@ struct ofi_rdm_proto_in *ofi_rdm_proto_in_keep(struct ofi_rdm_proto_in *in, bool
 	if (place != in) {
 		place->id = ofi_rdm_proto_id(++place->use, place->index);
 		in->state = OFI_RDM_PROTO_IN_FREE;
+		in->recv = NULL;
+		in->err = 0;
 	}
 	STAILQ_INIT(&place->parts);
 	*kept = true;
@@ -264,7 +266,8 @@ static enum ofi_rdm_wire_error in_keep(struct ofi_rdm_proto_in *message, bool ma
 		ofi_rdm_proto_in_settle(in);
 	else if (in->state == OFI_RDM_PROTO_IN_ANNOUNCED)
 		ofi_rdm_proto_rndv_start(in);
-	return in_charge(in, in->cost);
+	/* A receive bounds what its message takes. */
+	return matched ? OFI_RDM_WIRE_OK : in_charge(in, in->cost);
 }
 
 enum ofi_rdm_wire_error ofi_rdm_proto_in_message(struct ofi_rdm_proto_peer *peer,
@@ -284,6 +287,7 @@ enum ofi_rdm_wire_error ofi_rdm_proto_in_message(struct ofi_rdm_proto_peer *peer
 	if (recv && in->state == OFI_RDM_PROTO_IN_WHOLE) {
 		ofi_rdm_proto_in_finish(in);
 		if (!wants_ack(in)) {
+			in->err = 0;
 			in->state = OFI_RDM_PROTO_IN_FREE;
 			return OFI_RDM_WIRE_OK;
 		}
@@ -368,7 +372,7 @@ static bool in_deliver(struct ofi_rdm_proto_in *in, struct ofi_rdm_proto_recv *r
 	STAILQ_FOREACH (part, &in->parts, part)
 		copy_in(in, part->packet.offset, part->packet.payload, part->packet.payload_len);
 	release_parts(in);
-	in_refund(in, in->cost);
+	in_refund(in, 0);
 	if (in->state == OFI_RDM_PROTO_IN_ANNOUNCED)
 		ofi_rdm_proto_rndv_start(in);
 	else if (in->state == OFI_RDM_PROTO_IN_WHOLE)

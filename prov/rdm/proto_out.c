@@ -342,13 +342,29 @@ static int out_push(struct ofi_rdm_proto_out *out)
 	return out->total <= peer->eager ? send_eager(out) : send_segment(out);
 }
 
+/*
+ * A message that has begun goes on, because a receive may have matched it; the receiver of a HALT
+ * expects one more window of packets at most.
+ */
+static bool is_blocked(const struct ofi_rdm_proto_out *out)
+{
+	const struct ofi_rdm_proto_peer *peer = out->peer;
+
+	if (out->asked)
+		return false;
+	if (!out->sent)
+		return peer->flow.halted || peer->held;
+	return peer->flow.halted &&
+	       out->total - out->sent > (uint64_t)peer->proto->xport.props.window * peer->eager;
+}
+
 void ofi_rdm_proto_out_pump(struct ofi_rdm_proto_peer *peer)
 {
 	struct ofi_rdm_proto_out *out;
 
 	while (!STAILQ_EMPTY(&peer->flow.data)) {
 		out = ofi_rdm_proto_out_of(STAILQ_FIRST(&peer->flow.data));
-		if (!out->asked && (peer->flow.halted || (peer->held && !out->sent)))
+		if (is_blocked(out))
 			return;
 		if (out->err) {
 			STAILQ_REMOVE_HEAD(&peer->flow.data, link);

@@ -26,11 +26,18 @@ void ofi_rdm_srx_leave(struct ofi_rdm_ep *ep);
 
 /*
  * Returns the endpoint whose queue gets a report that no message belongs to: one endpoint of a
- * context, or NULL if it has none. The caller holds the lock.
+ * context, with a queue if there is one, or NULL if it has none. The caller holds the lock.
  */
 static inline struct ofi_rdm_ep *ofi_rdm_srx_reporter(struct ofi_rdm_ep *ep)
 {
-	return ofi_unlikely(ep->is_srx) ? LIST_FIRST(&ep->members) : ep;
+	struct ofi_rdm_ep *member;
+
+	if (ofi_likely(!ep->is_srx))
+		return ep;
+	LIST_FOREACH (member, &ep->members, srx_link)
+		if (member->rx_cq && !member->closing)
+			return member;
+	return LIST_FIRST(&ep->members);
 }
 
 #endif

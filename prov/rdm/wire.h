@@ -19,7 +19,7 @@
  *               counted, because an RMA_EVENT follows the last part
  *   ATOMIC_RSP  status payload: the values fetched by the request `id`
  *   STOP, GO    announce messages with RTS from now on; stop doing so
- *   HALT        send no messages and no parts of them until STOP or GO
+ *   HALT        begin no message until STOP or GO, and finish none that takes more than one window
  *   KEY_REQ     key: asks for the region of the user's key
  *   KEY_RSP     status rkey addr len regions[count]: if the region has several buffers, these are
  *               the buffers; addr is 0 if operations give the virtual addresses of buffers; with

@@ -72,6 +72,26 @@ static void canceled(void)
 	RETURNS(fi_cancel(&scene.srx->fid, &in[1]), -FI_ENOENT);
 }
 
+/* An endpoint that only counts what it receives gets no report. */
+static void counted(void)
+{
+	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP };
+	struct fid_cntr *cntr;
+	struct fid_ep *ep;
+
+	OK(fi_cntr_open(scene.domain, &attr, &cntr, NULL));
+	OK(fi_endpoint(scene.domain, scene.info, &ep, NULL));
+	OK(fi_ep_bind(ep, &scene.cq[SRX_A]->fid, FI_TRANSMIT));
+	OK(fi_ep_bind(ep, &cntr->fid, FI_RECV));
+	OK(fi_ep_bind(ep, &scene.av->fid, 0));
+	OK(fi_ep_bind(ep, &scene.srx->fid, 0));
+	OK(fi_enable(ep));
+	not_found();
+	canceled();
+	OK(fi_close(&ep->fid));
+	OK(fi_close(&cntr->fid));
+}
+
 static void test(void)
 {
 	srx_open(&scene, FI_MSG | FI_TAGGED);
@@ -79,6 +99,7 @@ static void test(void)
 	found_at(SRX_A);
 	found_at(SRX_B);
 	canceled();
+	counted();
 	srx_close(&scene);
 }
 

@@ -137,14 +137,15 @@ static void check_message(const struct ofi_rdm_proto_done *done, struct sim_recv
 	SIM_CHECK(n >= 0 && n < sim.msg_count && sim.of_msg[n] == recv);
 	msg = &sim.msgs[n];
 	SIM_CHECK(!msg->delivered && msg->from == (int)done->peer->src && msg->tag == done->tag);
-	SIM_CHECK(done->len + done->lost == msg->len);
 	msg->delivered = true;
 	recv->expects--;
 	if (done->err && done->err != FI_ETRUNC) {
 		SIM_CHECK(sim.options.failures || sim.options.reg_fails);
+		SIM_CHECK(!done->len);
 		sim.done_err++;
 		return;
 	}
+	SIM_CHECK(done->len + done->lost == msg->len);
 	SIM_CHECK(!done->lost == !done->err);
 	sim.truncated += done->err == FI_ETRUNC;
 	sim.done_ok++;

@@ -275,10 +275,38 @@ static int op_revoke(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *m
 	return 0;
 }
 
+static struct sim_in *free_buffer(struct sim_endpoint *ep)
+{
+	int i;
+
+	for (i = 0; i < SIM_INS; i++) {
+		if (!ep->ins[i].used)
+			return &ep->ins[i];
+	}
+	return NULL;
+}
+
+/* Moves a packet without payload, as a transport does that has few buffers of full size. */
 static struct ofi_rdm_proto_in *op_keep(struct ofi_rdm_proto_in *in, bool payload)
 {
+	struct sim_in *from = (struct sim_in *)in, *to;
+	uint32_t index;
+	uint16_t use;
+
 	in->cost = 64 + (payload ? (uint32_t)in->packet.payload_len : 0);
-	return in;
+	to = payload ? NULL : free_buffer((struct sim_endpoint *)in->peer->proto);
+	if (!to)
+		return in;
+	index = to->in.index;
+	use = to->in.use;
+	*to = *from;
+	to->in.index = index;
+	to->in.use = use;
+	to->in.packet.payload += to->bytes - from->bytes;
+	if (to->in.packet.list)
+		to->in.packet.list += to->bytes - from->bytes;
+	from->used = false;
+	return &to->in;
 }
 
 static void op_release(struct ofi_rdm_proto_in *in)
@@ -337,17 +365,6 @@ const struct ofi_rdm_xport_ops sim_xport = {
 	.in_at = op_in_at,
 };
 
-static struct sim_in *free_buffer(struct sim_endpoint *ep)
-{
-	int i;
-
-	for (i = 0; i < SIM_INS; i++) {
-		if (!ep->ins[i].used)
-			return &ep->ins[i];
-	}
-	return NULL;
-}
-
 void sim_qp_arrive(struct sim_qp *qp, const uint8_t *bytes, size_t len)
 {
 	struct sim_in *buffer = free_buffer(&sim.eps[qp->to]);
@@ -355,6 +372,8 @@ void sim_qp_arrive(struct sim_qp *qp, const uint8_t *bytes, size_t len)
 	bool kept;
 
 	SIM_CHECK(buffer != NULL);
+	/* See ofi_rdm_proto_unexpected(). */
+	SIM_CHECK(!buffer->in.recv && !buffer->in.err);
 	memcpy(buffer->bytes, bytes, len);
 	SIM_CHECK(!ofi_rdm_wire_parse(bytes, len, &packet));
 	sim.stops += packet.type == OFI_RDM_WIRE_STOP;

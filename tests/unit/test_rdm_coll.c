@@ -69,7 +69,8 @@ static enum ofi_rdm_wire_error come(enum ofi_rdm_wire_type type, uint64_t total,
 	ofi_rdm_wire_put_region(list, 0, &(struct ofi_rdm_wire_region){ 0x1000, total, 1 });
 	error = ofi_rdm_proto_packet(peer, &in->in, in->bytes,
 				     ofi_rdm_wire_build(in->bytes, &packet) + payload, &kept);
-	in->used = kept;
+	if (!kept)
+		in->used = false;
 	return error;
 }
 

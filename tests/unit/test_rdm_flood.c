@@ -21,6 +21,7 @@ struct far {
 	bool pending;
 	unsigned int posted; /* packets since it took completions */
 	unsigned int sent, received;
+	size_t bytes; /* that we sent to it */
 };
 
 struct kept {
@@ -42,7 +43,9 @@ static int op_send(struct ofi_rdm_proto_peer *peer, const void *hdr, size_t hdr_
 
 	(void)iov;
 	(void)offset;
-	assert_int_equal(len, 0);
+	far->bytes += len;
+	if (len)
+		return 0;
 	assert_int_equal(ofi_rdm_wire_parse(hdr, hdr_len, &packet), OFI_RDM_WIRE_OK);
 	far->coming = packet.type;
 	far->wr = out;
@@ -79,7 +82,13 @@ static void op_recv_done(struct ofi_rdm_proto *of, const struct ofi_rdm_proto_do
 	assert_int_equal(number, far->received++);
 }
 
-static const struct ofi_rdm_proto_ops ops = { .recv_done = op_recv_done };
+static void op_out_done(struct ofi_rdm_proto_out *out, int err)
+{
+	(void)out;
+	assert_int_equal(err, 0);
+}
+
+static const struct ofi_rdm_proto_ops ops = { .recv_done = op_recv_done, .out_done = op_out_done };
 static const struct ofi_rdm_xport_ops xport_ops = {
 	.send = op_send,
 	.keep = op_keep,
@@ -244,7 +253,7 @@ static void who_does_not_heed_is_found_out(void **state)
 	for (after = 0; !error; after++)
 		error = come(&fars[0]);
 	assert_int_equal(error, OFI_RDM_WIRE_E_FLOOD);
-	assert_int_equal(after, WINDOW + 1);
+	assert_int_equal(after, 2 * WINDOW + 1);
 }
 
 /* Its device takes nothing: there is no completion that tells whether it has the HALT. */
@@ -280,9 +289,75 @@ static void only_the_last_halt_counts(void **state)
 	for (i = 0; i < 2 * WINDOW; i++)
 		assert_int_equal(come(far), OFI_RDM_WIRE_OK);
 	deliver(far);
-	for (i = 0; i < WINDOW; i++)
+	for (i = 0; i < 2 * WINDOW; i++)
 		assert_int_equal(come(far), OFI_RDM_WIRE_OK);
 	assert_int_equal(come(far), OFI_RDM_WIRE_E_FLOOD);
+}
+
+static void packet_comes(struct far *far, struct ofi_rdm_wire_packet packet, size_t len)
+{
+	static struct ofi_rdm_proto_in in;
+	static uint8_t bytes[PACKET];
+	bool kept;
+
+	in = (struct ofi_rdm_proto_in){ 0 };
+	memset(bytes, 0, sizeof(bytes));
+	assert_int_equal(ofi_rdm_proto_packet(&far->peer, &in, bytes,
+					      ofi_rdm_wire_build(bytes, &packet) + len, &kept),
+			 OFI_RDM_WIRE_OK);
+}
+
+/* A message with a receive, of which the rest follows, takes no memory that could be short. */
+static void what_is_received_is_not_halted(void **state)
+{
+	const uint64_t flood = 5 * LIMIT;
+	struct ofi_rdm_wire_packet packet = {
+		.type = OFI_RDM_WIRE_SEG_FIRST, .flags = OFI_RDM_WIRE_TAGGED, .id = 1, .total = LEN
+	};
+
+	(void)state;
+	proto.budget.used += flood;
+	receive(1);
+	packet_comes(&fars[0], packet, LEN / 2);
+	assert_false(fars[0].pending);
+	packet_comes(&fars[0],
+		     (struct ofi_rdm_wire_packet){
+			     .type = OFI_RDM_WIRE_SEG_NEXT, .id = 1, .offset = LEN / 2 },
+		     LEN / 2);
+	assert_int_equal(fars[0].received, 1);
+	proto.budget.used -= flood;
+}
+
+/* Sends a message in packets, of which a HALT comes after the first. Returns what goes on. */
+static size_t sent_after_halt(struct far *far, size_t total)
+{
+	static uint8_t bytes[4 * WINDOW * 512];
+	struct ofi_rdm_proto_out out = { .level = OFI_RDM_PROTO_TRANSMIT, .count = 1 };
+	size_t sent;
+
+	proto.config.segmented = sizeof(bytes);
+	out.iov[0] = (struct iovec){ bytes, total };
+	far->bytes = 0;
+	far->peer.flow.credits = 5;
+	ofi_rdm_proto_send(&far->peer, &out);
+	assert_int_equal(far->bytes, 512);
+	packet_comes(far, (struct ofi_rdm_wire_packet){ .type = OFI_RDM_WIRE_HALT }, 0);
+	far->peer.flow.credits = 40;
+	ofi_rdm_proto_progress(&far->peer);
+	sent = far->bytes;
+	packet_comes(far, (struct ofi_rdm_wire_packet){ .type = OFI_RDM_WIRE_GO }, 0);
+	assert_int_equal(far->bytes, total);
+	while (out.state != OFI_RDM_PROTO_OUT_FREE)
+		ofi_rdm_proto_sent(&far->peer, &out, 0);
+	return sent;
+}
+
+static void what_has_begun_goes_on(void **state)
+{
+	(void)state;
+	assert_int_equal(sent_after_halt(&fars[0], 4 * 512), 4 * 512);
+	assert_int_equal(sent_after_halt(&fars[1], (WINDOW + 1) * 512), (WINDOW + 1) * 512);
+	assert_int_equal(sent_after_halt(&fars[2], (WINDOW + 2) * 512), 512);
 }
 
 /*
@@ -318,6 +393,8 @@ int main(void)
 		CASE(who_does_not_heed_is_found_out),
 		CASE(who_takes_nothing_is_bounded),
 		CASE(only_the_last_halt_counts),
+		CASE(what_is_received_is_not_halted),
+		CASE(what_has_begun_goes_on),
 		CASE(those_who_are_gone_count),
 	};
 
