@@ -11,14 +11,15 @@
 #include "fake_verbs.h"
 #include "src/ds/clock.h"
 
-enum { DEPTH = 128, SIZE = 64, RESERVE = 32 };
+enum { DEPTH = 128, SIZE = VRB_RDM_HOLD_MIN, RESERVE = 32, CHUNK = 32 };
 
 static struct vrb_domain domain;
 static struct vrb_rdm_rx_ring ring;
 static struct ibv_cq *cq;
 static struct ibv_qp *qp;
 
-static int begin_with(uint32_t reserve)
+/* Registers memory for as many chunks of buffers, or for all if chunks is 0. */
+static int begin_with(uint32_t reserve, unsigned int chunks)
 {
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = DEPTH, .max_sge = 1 } };
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC };
@@ -34,6 +35,8 @@ static int begin_with(uint32_t reserve)
 	init.send_cq = init.recv_cq = cq;
 	init.srq = ring.srq;
 	qp = ibv_create_qp(domain.pd, &init);
+	fake.fail_at = chunks ? fake.calls + chunks + 1 : 0;
+	fake.fail_errno = ENOMEM;
 	assert_int_equal(vrb_rdm_rx_fill(&ring), 0);
 	return 0;
 }
@@ -41,13 +44,25 @@ static int begin_with(uint32_t reserve)
 static int begin(void **state)
 {
 	(void)state;
-	return begin_with(0);
+	return begin_with(0, 0);
 }
 
 static int begin_with_reserve(void **state)
 {
 	(void)state;
-	return begin_with(RESERVE);
+	return begin_with(RESERVE, 0);
+}
+
+static int begin_with_few(void **state)
+{
+	(void)state;
+	return begin_with(RESERVE, DEPTH / CHUNK);
+}
+
+static int begin_with_one(void **state)
+{
+	(void)state;
+	return begin_with(RESERVE, 1);
 }
 
 static int end(void **state)
@@ -188,6 +203,36 @@ static void reserve_is_replaced(void **state)
 	assert_int_equal(in_queue(), DEPTH);
 }
 
+/* If there is no memory for more, packets are copied rather than kept in the reserve. */
+static void reserve_is_not_used_up(void **state)
+{
+	struct vrb_rdm_rx *kept[2 * RESERVE], *rx;
+	int i;
+
+	(void)state;
+	assert_int_equal(ring.count, DEPTH);
+	assert_int_equal(in_queue(), DEPTH - RESERVE);
+	for (i = 0; i < 2 * RESERVE; i++) {
+		rx = vrb_rdm_rx_take(&ring);
+		assert_non_null(rx);
+		ring.above--;
+		kept[i] = vrb_rdm_rx_keep(&ring, rx, VRB_RDM_HOLD_MIN);
+		assert_ptr_not_equal(kept[i], rx);
+	}
+	while (i--)
+		vrb_rdm_rx_put(&ring, kept[i]);
+}
+
+/* The queue gets most of the only chunk, and the reserve the rest. */
+static void one_chunk_will_do(void **state)
+{
+	(void)state;
+	assert_int_equal(ring.count, CHUNK);
+	assert_int_equal(in_queue(), CHUNK * 3 / 4);
+	assert_non_null(vrb_rdm_rx_take(&ring));
+	ring.above--;
+}
+
 /* Memory that was refused is asked for again later, but not for each message. */
 static void growth_is_tried_again(void **state)
 {
@@ -218,6 +263,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(some_come_late, begin, end),
 		cmocka_unit_test_setup_teardown(one_is_held, begin, end),
 		cmocka_unit_test_setup_teardown(reserve_is_replaced, begin_with_reserve, end),
+		cmocka_unit_test_setup_teardown(reserve_is_not_used_up, begin_with_few, end),
+		cmocka_unit_test_setup_teardown(one_chunk_will_do, begin_with_one, end),
 		cmocka_unit_test_setup_teardown(growth_is_tried_again, begin, end),
 	};
 

@@ -285,6 +285,27 @@ static void strangers_are_of_few_hosts(void **state)
 	assert_true(takes_host(UD_STRANGER + 1, true));
 }
 
+/* The address of a packet counts, too, but not that one comes with another traffic class. */
+static void paths_to_strangers_are_few(void **state)
+{
+	struct ibv_ah_attr attr = { .is_global = 1, .port_num = ud_nodes[0].rc.ud->port.num };
+	struct ud_conn *conn = ud_net_conn(0);
+	int before = ud_net_objects;
+
+	(void)state;
+	ud_nodes[0].domain.attr.max_ah = 5;
+	ud_nodes[0].peer.policy.stranger = true;
+	for (uint8_t i = 0; i < 20; i++) {
+		attr.grh.dgid.raw[15] = UD_STRANGER + i / 5;
+		attr.grh.traffic_class = 4 * (i % 5);
+		assert_true(!vrb_ud_path_of(conn->rc.ud, &attr) == (i >= 10));
+	}
+	assert_int_equal(ud_net_objects, before + 2);
+	ud_nodes[0].peer.policy.stranger = false;
+	assert_non_null(vrb_ud_path_of(conn->rc.ud, &attr));
+	ud_net_close(conn);
+}
+
 /* Within a subnet of InfiniBand, packets name their sender by its LID alone. */
 static void test_without_a_gid(void **state)
 {
@@ -310,6 +331,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(they_go_where_the_answer_comes_from, begin_ordered,
 						end),
 		cmocka_unit_test_setup_teardown(strangers_are_of_few_hosts, begin, end),
+		cmocka_unit_test_setup_teardown(strangers_are_of_few_hosts, begin_ordered, end),
+		cmocka_unit_test_setup_teardown(paths_to_strangers_are_few, begin_ordered, end),
 		cmocka_unit_test_setup_teardown(peers_without_connection_are_refused, begin, end),
 		cmocka_unit_test_setup_teardown(nobody_is_looked_for, begin_ordered, end),
 		cmocka_unit_test_setup_teardown(answers_go_to_the_host_that_asked, begin_calm, end),

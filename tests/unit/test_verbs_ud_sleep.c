@@ -231,6 +231,26 @@ static void a_peer_that_sleeps_is_lost(void **state)
 	assert_int_equal(ends[0]->endings, 1);
 }
 
+/* Shared memory may be offered on a connection that has fallen asleep: the offer wakes it. */
+static void shared_memory_stays(void **state)
+{
+	struct vrb_rc_conn *conn = &ends[0]->rc;
+	struct vrb_shm_conn *shm = (struct vrb_shm_conn *)(uintptr_t)8;
+	struct ibv_qp *const ring = (struct ibv_qp *)(uintptr_t)16;
+
+	(void)state;
+	talk();
+	both_sleep();
+	assert_ptr_equal(conn->sq, &ud_nodes[0].rc.ud->sleeper);
+	conn->shm = shm;
+	conn->sq = ring;
+	assert_non_null(vrb_ud_wake(conn->ud));
+	assert_ptr_equal(conn->sq, ring);
+	assert_ptr_equal(conn->qp, &conn->ud->qp);
+	conn->shm = NULL;
+	conn->sq = conn->qp;
+}
+
 /* What is not posted and what does not arrive is tried again. */
 static void waking_needs_memory(void **state)
 {
@@ -300,6 +320,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(strangers_wake_nobody, begin, end),
 		cmocka_unit_test_setup_teardown(a_connection_that_sleeps_is_ended, begin, end),
 		cmocka_unit_test_setup_teardown(a_peer_that_sleeps_is_lost, begin, end),
+		cmocka_unit_test_setup_teardown(shared_memory_stays, begin, end),
 		cmocka_unit_test_setup_teardown(waking_needs_memory, begin, end),
 		cmocka_unit_test(schedules),
 	};

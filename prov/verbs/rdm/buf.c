@@ -259,25 +259,32 @@ static void rx_grow(struct vrb_rdm_rx_ring *ring)
 }
 
 /* The limit is: posted and reserved buffers, a quarter more for held ones, and missing ones. */
-static bool may_grow(const struct vrb_rdm_rx_ring *ring)
+static bool may_grow(const struct vrb_rdm_rx_ring *ring, bool held)
 {
-	uint32_t most = ring->depth + ring->reserve + (ring->held ? ring->depth / 4 : 0);
+	uint32_t most = ring->depth + ring->reserve + (held ? ring->depth / 4 : 0);
 
 	return ring->count < most + ring->missing &&
 	       (!ring->grow_at || ofi_now_ms() >= ring->grow_at);
+}
+
+/* Returns the number of buffers not to post: less than the reserve if most of them are missing. */
+static uint32_t rx_reserve(const struct vrb_rdm_rx_ring *ring)
+{
+	return ring->reserve < ring->count / 4 ? ring->reserve : ring->count / 4;
 }
 
 /* Links at most `want` work requests. Returns their number. */
 static uint32_t chain_recvs(struct vrb_rdm_rx_ring *ring, uint32_t want, struct ibv_recv_wr **first)
 {
 	struct ibv_recv_wr **link = first;
-	uint32_t n;
+	uint32_t n, reserve;
 
-	while (ring->free_count < want + ring->reserve && may_grow(ring))
+	while (ring->free_count < want + ring->reserve && may_grow(ring, ring->held))
 		rx_grow(ring);
 	*first = ring->free;
-	if (want + ring->reserve > ring->free_count)
-		want = ring->free_count > ring->reserve ? ring->free_count - ring->reserve : 0;
+	reserve = rx_reserve(ring);
+	if (want + reserve > ring->free_count)
+		want = ring->free_count > reserve ? ring->free_count - reserve : 0;
 	if (ring->free_count <= want) {
 		n = ring->free_count;
 		ring->free = NULL;
@@ -370,7 +377,7 @@ struct vrb_rdm_rx *vrb_rdm_rx_take(struct vrb_rdm_rx_ring *ring)
 	struct ibv_recv_wr *wr;
 
 	/* Kept packets may hold the reserve while the queue is full and takes no more buffers. */
-	if (!ring->free && may_grow(ring))
+	if (!ring->free && may_grow(ring, ring->held))
 		rx_grow(ring);
 	wr = ring->free;
 	if (!wr)
@@ -424,6 +431,17 @@ static struct vrb_rdm_rx *rx_hold(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_r
 	return rx;
 }
 
+/*
+ * Returns true if one more held buffer leaves the reserve as it is; without a reserve, no packets
+ * could be taken from elsewhere.
+ */
+static bool has_spare(struct vrb_rdm_rx_ring *ring)
+{
+	if (ring->free_count < ring->reserve && may_grow(ring, true))
+		rx_grow(ring);
+	return ring->free_count >= ring->reserve;
+}
+
 static struct vrb_rdm_rx *rx_copy(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx, size_t len)
 {
 	struct vrb_rdm_small *small = vrb_rdm_small_get(ring);
@@ -452,7 +470,7 @@ struct vrb_rdm_rx *vrb_rdm_rx_keep(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_
 
 	if (is_small(rx) || rx->held)
 		return rx;
-	kept = len >= VRB_RDM_HOLD_MIN ? rx_hold(ring, rx) : NULL;
+	kept = len >= VRB_RDM_HOLD_MIN && has_spare(ring) ? rx_hold(ring, rx) : NULL;
 	if (!kept)
 		kept = rx_copy(ring, rx, len);
 	return kept ? kept : rx_hold(ring, rx);

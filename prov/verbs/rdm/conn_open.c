@@ -306,15 +306,16 @@ static void end_work(struct ofi_rdm_ep *ep)
 	}
 }
 
+/* The device uses no more memory when the ends of work requests are reported. */
 static void close_conn(struct vrb_rc_conn *conn)
 {
 	if (conn->id)
 		rdma_destroy_id(conn->id);
 	vrb_rc_conn_drop_rights(conn);
+	vrb_rc_conn_destroy_qp(conn);
 	ofi_rdm_lock(conn->ep);
 	vrb_rdm_flush(conn, FI_ECANCELED);
 	ofi_rdm_unlock(conn->ep);
-	vrb_rc_conn_destroy_qp(conn);
 	vrb_rc_conn_free(conn);
 }
 

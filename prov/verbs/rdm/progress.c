@@ -246,7 +246,8 @@ int vrb_rdm_create_cq(struct ofi_rdm_ep *ep, int size)
 		rc->deaf = true;
 		rc->cq = ibv_create_cq(ctx, size, ep, NULL, 0);
 	}
-	vrb_rdm_poll_from(rc, rc->cq, 1);
+	if (!rc->poll_cq)
+		vrb_rdm_poll_from(rc, rc->cq, 1);
 	return rc->cq ? 0 : -1;
 }
 

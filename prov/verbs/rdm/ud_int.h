@@ -316,7 +316,7 @@ struct vrb_ud {
 	uint32_t conns, fresh;	 /* connections, and those of which nothing has arrived */
 	uint32_t idle;		 /* polls without anything to do since `last` */
 	uint32_t behind;	 /* completions taken in full batches: the device may have more */
-	uint32_t stranger_hosts; /* that were unknown when a stranger asked, without order */
+	uint32_t stranger_hosts; /* that were unknown when a stranger asked */
 	bool short_of_room;	 /* the next poll sends what could not be sent before */
 	struct {
 		uint64_t since; /* in us: when `count` began to count */
@@ -574,8 +574,7 @@ int vrb_ud_set_name(struct vrb_ud *all);
 /* Draws the key of the name. Returns 0 or -FI_EIO. */
 int vrb_ud_draw_key(struct vrb_ud *all);
 
-/* What the ends of a connection say about themselves (ud_words.c). */
-/* Returns the connection that has such a request, NULL for none. */
+/* What the ends of a connection say (ud_words.c). Returns the one that has the request, or NULL. */
 struct vrb_rc_conn *vrb_ud_known(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event);
 /* Removes the connection from those that vrb_ud_known() finds. */
 void vrb_ud_unknow(struct vrb_ud_conn *ud);
@@ -589,6 +588,8 @@ void vrb_ud_repost(struct vrb_ud *all);
 bool vrb_ud_attr_from(const struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx,
 		      struct ibv_ah_attr *attr);
 const struct vrb_ah *vrb_ud_path_get(struct vrb_ud *all, const struct ibv_ah_attr *attr);
+/* Returns a path to the connection's peer, or NULL; strangers' hosts do not get all handles. */
+const struct vrb_ah *vrb_ud_path_of(const struct vrb_ud_conn *ud, const struct ibv_ah_attr *attr);
 /* Returns one of the domain's paths from this port to that GID, NULL if it has needed none yet. */
 const struct vrb_ah *vrb_ud_path_to(struct vrb_ud *all, const uint8_t *gid);
 /* Does the same for the sender of a packet, which only its LID may identify. */

@@ -429,7 +429,7 @@ static struct vrb_ud_conn *with_path(struct vrb_ud_conn *ud, const struct ibv_wc
 		return NULL;
 	if (all->port.link_layer == IBV_LINK_LAYER_ETHERNET)
 		ofi_rdm_addr_gid(&ud->conn->peer->addr, attr.grh.dgid.raw);
-	ud->path = vrb_ud_path_get(all, &attr);
+	ud->path = vrb_ud_path_of(ud, &attr);
 	return ud->path ? ud : NULL;
 }
 

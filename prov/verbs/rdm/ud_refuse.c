@@ -34,19 +34,6 @@ const struct vrb_ah *vrb_ud_refusal_path(struct vrb_ud *all, const struct ibv_ah
 	return vrb_ud_path_get(all, attr);
 }
 
-/*
- * The address handles of strangers' hosts stay, too, and whoever asks names the host: strangers get
- * at most half of the device's.
- */
-bool vrb_ud_takes_host(const struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)
-{
-	struct vrb_ud *all = vrb_rc(ep)->ud;
-
-	return !all->unordered ||
-	       all->stranger_hosts < (uint32_t)vrb_rc_domain(ep)->attr.max_ah / 2 ||
-	       vrb_ud_path_to(all, event->param.ud.ah_attr.grh.dgid.raw);
-}
-
 static void send_refusal(struct vrb_ud *all, const struct ibv_wc *wc,
 			 const struct vrb_ud_packet *packet, const struct ibv_ah_attr *attr,
 			 uint32_t key)

@@ -101,7 +101,9 @@ struct vrb_ud_conn *vrb_ud_awake_new(struct vrb_rc_conn *conn)
 	all->awake_count++;
 	all->looks += VRB_UD_LOOKS_WAKING;
 	conn->ud = ud;
-	conn->qp = conn->sq = &ud->qp;
+	conn->qp = &ud->qp;
+	if (!conn->shm)
+		conn->sq = conn->qp;
 	conn->slots = ud->slots;
 	conn->mask = VRB_UD_RING - 1;
 	return ud;

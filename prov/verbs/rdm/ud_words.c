@@ -141,8 +141,7 @@ int vrb_ud_hear(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 		ud->path = vrb_ud_path_like(all, event->param.ud.ah_attr.grh.dgid.raw);
 	if (ud->path)
 		return 0;
-	all->stranger_hosts += all->unordered && vrb_rc_peer(conn->peer)->policy.stranger;
-	ud->path = vrb_ud_path_get(all, &event->param.ud.ah_attr);
+	ud->path = vrb_ud_path_of(ud, &event->param.ud.ah_attr);
 	return ud->path ? 0 : -FI_ENOMEM;
 }
 
