@@ -67,7 +67,9 @@ int ofi_stx_open(struct ofi_domain *domain, const struct fi_tx_attr *limit,
 	stx->domain = domain;
 	stx->limits = attr;
 	if (attr)
-		stx->attr = *attr;
+		stx->attr = (struct fi_tx_attr){ .size = attr->size,
+						 .inject_size = attr->inject_size,
+						 .iov_limit = attr->iov_limit };
 	stx->fid = (struct fid_stx){
 		.fid = { .fclass = FI_CLASS_STX_CTX,
 			 .context = context,

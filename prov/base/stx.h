@@ -14,7 +14,7 @@ struct ofi_stx {
 	struct ofi_domain *domain;
 	/* The application, until fi_close, and endpoints hold references; the last one frees it. */
 	struct ofi_ref ref;
-	bool limits; /* opened with attributes, which are in attr */
+	bool limits; /* opened with attributes, whose limits are in attr */
 	struct fi_tx_attr attr;
 };
 

@@ -57,9 +57,13 @@ static void without_capability(struct end *end)
 static void busy(struct end *end)
 {
 	struct sockaddr_in in = group_addr(GROUP);
+	struct fid_ep *alias;
 
 	OK(fi_join(end->ep, &in, 0, &mc, NULL));
 	CHECK(mc);
+	RETURNS(fi_close(&end->ep->fid), -FI_EBUSY);
+	OK(fi_ep_alias(end->ep, &alias, FI_TRANSMIT));
+	OK(fi_close(&alias->fid));
 	RETURNS(fi_close(&end->ep->fid), -FI_EBUSY);
 	/* Before the join is complete, or after. */
 	OK(fi_close(&mc->fid));

@@ -48,6 +48,33 @@ static void test_closed(void **state)
 	assert_true(LIST_EMPTY(&vrb_cq(rig->cq[0])->closed));
 }
 
+/* Closing waits for what was sent, even behind completions that nobody reads. */
+static void test_drain(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_ep *other;
+	struct vrb_cq *cq;
+	int i;
+
+	rig->one_cq = true;
+	rig_connect(rig);
+	cq = vrb_cq(rig->cq[0]);
+	other = rig_another_ep(rig);
+	post_sends(rig, 0, 2);
+	for (i = 0; i < 2; i++)
+		assert_int_equal(rig_send(other, &context[20]), 0);
+	fake_complete_sends(rig_qp(rig), 2, IBV_WC_SUCCESS);
+	for (i = 0; i < 2; i++) {
+		assert_true(vrb_cq_drain(cq, vrb_ep(other)->sq));
+		fake_complete_sends(vrb_ep(other)->qp, 1, IBV_WC_SUCCESS);
+	}
+	assert_false(vrb_cq_drain(cq, vrb_ep(other)->sq));
+	assert_int_equal(fi_close(&other->fid), 0);
+	for (i = 0; i < 2; i++)
+		assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[i]);
+	rig_no_entry(rig->cq[0]);
+}
+
 /*
  * Nobody reads: the completions of a closed endpoint, more than one poll takes, are gone when it is
  * closed.
@@ -210,9 +237,13 @@ static void test_lost_after_the_poll(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_closed),	      RIG_TEST(test_closed_idle),
-		RIG_TEST(test_closed_unread), RIG_TEST(test_closed_kept),
-		RIG_TEST(test_closed_stats),  RIG_TEST(test_lost_after_the_poll),
+		RIG_TEST(test_closed),
+		RIG_TEST(test_drain),
+		RIG_TEST(test_closed_idle),
+		RIG_TEST(test_closed_unread),
+		RIG_TEST(test_closed_kept),
+		RIG_TEST(test_closed_stats),
+		RIG_TEST(test_lost_after_the_poll),
 	};
 
 	return RIG_RUN("verbs_cq_closed", tests);

@@ -118,6 +118,19 @@ static void test_dmabuf(void **state)
 	assert_int_equal(fi_close(&mr->fid), 0);
 }
 
+/* A device that pages host memory on demand pins memory of GPUs. */
+static void test_refresh(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_mr *mr;
+
+	open_domain(rig);
+	((struct vrb_domain *)rig->domain)->odp = IBV_ODP_SUPPORT_SEND;
+	assert_int_equal(reg(rig, &mr), 0);
+	assert_int_equal(fi_mr_refresh(mr, NULL, 0, 0), -FI_EOPNOTSUPP);
+	assert_int_equal(fi_close(&mr->fid), 0);
+}
+
 /* As peer memory. */
 static void test_address(void **state)
 {
@@ -261,9 +274,9 @@ static void test_no_interface(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_dmabuf),	       RIG_TEST(test_address),	 RIG_TEST(test_reasons),
-		RIG_TEST(test_device_refuses), RIG_TEST(test_sync),	 RIG_TEST(test_own_dmabuf),
-		RIG_TEST(test_no_interface),   RIG_TEST(test_not_asked),
+		RIG_TEST(test_refresh),	   RIG_TEST(test_dmabuf),	  RIG_TEST(test_address),
+		RIG_TEST(test_reasons),	   RIG_TEST(test_device_refuses), RIG_TEST(test_sync),
+		RIG_TEST(test_own_dmabuf), RIG_TEST(test_no_interface),	  RIG_TEST(test_not_asked),
 	};
 
 	setenv("FI_LOG_LEVEL", "info", 1);

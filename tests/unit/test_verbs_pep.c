@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Passive endpoints and connection requests that are accepted, rejected, abandoned and never
- * answered.
- */
+/* Passive endpoints; requests that are accepted, rejected, abandoned and never answered. */
 #include "unit.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -338,26 +335,29 @@ static void the_peer_gives_up_before_accept(void **state)
 static void another_device(void **state)
 {
 	static struct ibv_device other = { .name = "rxe1" }, odd = { .name = "mlx9" };
-	struct ibv_context ctx = { .device = &other };
 	struct vrb_ep *ep = fake_ep(&bed);
 	const char *refusal, *text = "does not support what the endpoint's fi_info requires";
 	struct fi_info *info;
-	int i;
 
 	(void)state;
+	bed.info->fabric_attr->prov_version = 7;
+	bed.info->fabric_attr->api_version = FI_VERSION(1, 17);
+	reopen_pep();
 	assert_int_equal(fi_listen(pep), 0);
 	bed.ctx.device = &other;
 	info = request("");
 	assert_string_equal(info->domain_attr->name, "rxe1");
+	assert_string_equal(info->fabric_attr->prov_name, "verbs");
+	assert_int_equal(info->fabric_attr->prov_version, 7);
+	assert_int_equal(info->fabric_attr->api_version, FI_VERSION(1, 17));
 	assert_null(info->next);
 	bed.ctx.device = &bed.device;
-	(void)ctx;
 	fi_freeinfo(info);
 
 	/* Anybody can cause that, so it is not logged each time. */
 	capture_start();
 	bed.ctx.device = &odd;
-	for (i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++)
 		fake_request(&bed, listener, "");
 	fake_settle();
 	refusal = strstr(capture_stop(), text);

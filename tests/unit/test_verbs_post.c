@@ -112,6 +112,21 @@ static void test_failed(void **state)
 	rig_no_entry(rig->cq[0]);
 }
 
+/* A reader may have completed what the device refuses when it is removed: it completes once. */
+static void test_failed_lost(void **state)
+{
+	struct rig *rig = *state;
+	struct fake_qp *qp;
+
+	rig_connect(rig);
+	qp = fake_qp(rig_qp(rig));
+	vrb_wq_lose(vrb_ep(rig->ep)->sq);
+	qp->post_err = ENODEV;
+	assert_int_equal(rig_send(rig->ep, qp), 0);
+	assert_int_equal(rig_error(rig->cq[0]).err, FI_ECANCELED);
+	rig_no_entry(rig->cq[0]);
+}
+
 static void complete_all(struct rig *rig)
 {
 	fake_complete_sends(rig_qp(rig), fake_qp(rig_qp(rig))->sends.count, IBV_WC_SUCCESS);
@@ -211,8 +226,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_silent_behind), RIG_TEST(test_states), RIG_TEST(test_down),
-		RIG_TEST(test_full),	      RIG_TEST(test_failed), RIG_TEST(test_silent),
-		RIG_TEST(test_pool),
+		RIG_TEST(test_full),	      RIG_TEST(test_failed), RIG_TEST(test_failed_lost),
+		RIG_TEST(test_silent),	      RIG_TEST(test_pool),
 	};
 
 	return RIG_RUN("verbs_post", tests);

@@ -3,6 +3,8 @@
 #include "unit.h"
 
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include "prov/base/stx.h"
 #include "verbs_rig.h"
 
@@ -46,6 +48,25 @@ static void test_open(void **state)
 	assert_int_equal(close_stx(), 0);
 	assert_int_equal(fi_stx_context(rig->domain, NULL, &stx, NULL), 0);
 	assert_int_equal(close_stx(), 0);
+}
+
+/* Programs for API 1.0 to 1.2 have structures without tclass, and no page may follow one. */
+static void test_short_attr(void **state)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE),
+		     size = offsetof(struct fi_tx_attr, tclass);
+	char *room =
+		mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct rig *rig = *state;
+
+	assert_ptr_not_equal(room, MAP_FAILED);
+	assert_int_equal(mprotect(room + page, page, PROT_NONE), 0);
+	rig_open_domain(rig);
+	assert_int_equal(
+		fi_stx_context(rig->domain, (struct fi_tx_attr *)(room + page - size), &stx, NULL),
+		0);
+	assert_int_equal(close_stx(), 0);
+	assert_int_equal(munmap(room, 2 * page), 0);
 }
 
 static void test_bad_open(void **state)
@@ -146,8 +167,9 @@ static void test_other_domain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_open),   RIG_TEST(test_bad_open),	    RIG_TEST(test_bind),
-		RIG_TEST(test_limits), RIG_TEST(test_other_domain), RIG_TEST(test_late),
+		RIG_TEST(test_open), RIG_TEST(test_short_attr), RIG_TEST(test_bad_open),
+		RIG_TEST(test_bind), RIG_TEST(test_limits),	RIG_TEST(test_other_domain),
+		RIG_TEST(test_late),
 	};
 
 	return cmocka_run_group_tests_name("verbs_stx", tests, NULL, NULL);

@@ -238,7 +238,8 @@ static int ep_close(struct fid *fid)
 
 	if (ofi_ref_inherited(&domain->base.ref))
 		return 0;
-	if (vrb_ep_is_dgram(ep) && ofi_ref_busy(&vrb_dgram_of(ep)->ref))
+	if (__atomic_load_n(&ep->fids.children, __ATOMIC_ACQUIRE) == 1 && vrb_ep_is_dgram(ep) &&
+	    ofi_ref_busy(&vrb_dgram_of(ep)->ref))
 		return ofi_refuse(
 			&vrb_prov, FI_LOG_EP_CTRL, -FI_EBUSY,
 			"fi_close: endpoint %p is in multicast groups; close them first\n",

@@ -293,8 +293,8 @@ static int get_raw(const struct vrb_mr *mr, const struct fi_mr_raw_attr *raw)
 }
 
 /*
- * The device follows changes of memory that it pages on demand. Other pages are pinned: the region
- * keeps them, even if other pages are mapped at the address now.
+ * The device follows changes of host memory that it pages on demand. Other pages are pinned: the
+ * region keeps them, even if other pages are mapped at the address now.
  */
 static int mr_refresh(const struct vrb_mr *mr, const struct fi_mr_modify *modify)
 {
@@ -302,7 +302,8 @@ static int mr_refresh(const struct vrb_mr *mr, const struct fi_mr_modify *modify
 		return ofi_refuse_null(&vrb_prov, FI_LOG_MR, "fi_mr_refresh", "the argument");
 	if (modify->flags)
 		return ofi_refuse_flags(&vrb_prov, FI_LOG_MR, "fi_mr_refresh", modify->flags);
-	if (mr->unbacked || vrb_mr_access(mr->domain, mr->access) & IBV_ACCESS_ON_DEMAND)
+	if (mr->unbacked ||
+	    (!mr->opaque && vrb_mr_access(mr->domain, mr->access) & IBV_ACCESS_ON_DEMAND))
 		return 0;
 	return ofi_decline(
 		&vrb_prov, FI_LOG_MR, -FI_EOPNOTSUPP,

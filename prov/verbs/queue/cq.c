@@ -79,6 +79,7 @@ static bool drain_counted(struct vrb_cq *cq, struct vrb_wq *wq)
 	return left;
 }
 
+/* A CQ whose next completion nobody reads is not reclaimed: the completions are moved aside. */
 bool vrb_cq_drain(struct vrb_cq *cq, struct vrb_wq *wq)
 {
 	bool blocked;
@@ -92,7 +93,10 @@ bool vrb_cq_drain(struct vrb_cq *cq, struct vrb_wq *wq)
 	vrb_cq_lock(cq);
 	blocked = cq->kept;
 	vrb_cq_unlock(cq);
-	return vrb_wq_used(wq) && !blocked;
+	if (!blocked)
+		return vrb_wq_used(wq);
+	vrb_cq_save(cq);
+	return !vrb_cq_has_all(cq, wq);
 }
 
 void vrb_cq_close_wq(struct vrb_cq *cq, struct vrb_wq *wq)

@@ -294,6 +294,16 @@ static struct vrb_slot *first_to_count(const struct vrb_cq *cq, const struct vrb
 	return first;
 }
 
+bool vrb_cq_has_all(struct vrb_cq *cq, const struct vrb_wq *wq)
+{
+	bool all;
+
+	vrb_cq_lock(cq);
+	all = first_to_count(cq, wq) == __atomic_load_n(&wq->head, __ATOMIC_ACQUIRE);
+	vrb_cq_unlock(cq);
+	return all;
+}
+
 int vrb_cq_count_late(struct vrb_cq *cq, struct vrb_wq *wq, struct ofi_cntr *const *cntrs)
 {
 	int ret;
