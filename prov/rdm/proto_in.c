@@ -266,8 +266,7 @@ static enum ofi_rdm_wire_error in_keep(struct ofi_rdm_proto_in *message, bool ma
 		ofi_rdm_proto_in_settle(in);
 	else if (in->state == OFI_RDM_PROTO_IN_ANNOUNCED)
 		ofi_rdm_proto_rndv_start(in);
-	/* A receive bounds what its message takes. */
-	return matched ? OFI_RDM_WIRE_OK : in_charge(in, in->cost);
+	return in_charge(in, in->cost);
 }
 
 enum ofi_rdm_wire_error ofi_rdm_proto_in_message(struct ofi_rdm_proto_peer *peer,
@@ -372,7 +371,7 @@ static bool in_deliver(struct ofi_rdm_proto_in *in, struct ofi_rdm_proto_recv *r
 	STAILQ_FOREACH (part, &in->parts, part)
 		copy_in(in, part->packet.offset, part->packet.payload, part->packet.payload_len);
 	release_parts(in);
-	in_refund(in, 0);
+	in_refund(in, in->cost);
 	if (in->state == OFI_RDM_PROTO_IN_ANNOUNCED)
 		ofi_rdm_proto_rndv_start(in);
 	else if (in->state == OFI_RDM_PROTO_IN_WHOLE)

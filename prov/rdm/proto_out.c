@@ -343,8 +343,8 @@ static int out_push(struct ofi_rdm_proto_out *out)
 }
 
 /*
- * A message that has begun goes on, because a receive may have matched it; the receiver of a HALT
- * expects one more window of packets at most.
+ * A message that has begun goes on, because a receive may have matched it. Whoever sends HALT
+ * accepts one more window of packets.
  */
 static bool is_blocked(const struct ofi_rdm_proto_out *out)
 {

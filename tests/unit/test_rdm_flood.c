@@ -307,27 +307,6 @@ static void packet_comes(struct far *far, struct ofi_rdm_wire_packet packet, siz
 			 OFI_RDM_WIRE_OK);
 }
 
-/* A message with a receive, of which the rest follows, takes no memory that could be short. */
-static void what_is_received_is_not_halted(void **state)
-{
-	const uint64_t flood = 5 * LIMIT;
-	struct ofi_rdm_wire_packet packet = {
-		.type = OFI_RDM_WIRE_SEG_FIRST, .flags = OFI_RDM_WIRE_TAGGED, .id = 1, .total = LEN
-	};
-
-	(void)state;
-	proto.budget.used += flood;
-	receive(1);
-	packet_comes(&fars[0], packet, LEN / 2);
-	assert_false(fars[0].pending);
-	packet_comes(&fars[0],
-		     (struct ofi_rdm_wire_packet){
-			     .type = OFI_RDM_WIRE_SEG_NEXT, .id = 1, .offset = LEN / 2 },
-		     LEN / 2);
-	assert_int_equal(fars[0].received, 1);
-	proto.budget.used -= flood;
-}
-
 /* Sends a message in packets, of which a HALT comes after the first. Returns what goes on. */
 static size_t sent_after_halt(struct far *far, size_t total)
 {
@@ -393,7 +372,6 @@ int main(void)
 		CASE(who_does_not_heed_is_found_out),
 		CASE(who_takes_nothing_is_bounded),
 		CASE(only_the_last_halt_counts),
-		CASE(what_is_received_is_not_halted),
 		CASE(what_has_begun_goes_on),
 		CASE(those_who_are_gone_count),
 	};
