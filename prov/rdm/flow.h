@@ -24,7 +24,7 @@
  * peer that has sent a full window must poll completions before it sends more, and it finds the
  * HALT among them once its device has it. It then finishes a message that has begun if that takes
  * at most one more window. A peer that sends more violates the protocol, and so does one that alone
- * makes the endpoint buffer more than two limits plus four windows of the largest packets, whatever
+ * makes the endpoint buffer more than two limits plus five windows of the largest packets, whatever
  * its device acknowledges. The endpoint's lock guards everything.
  */
 #ifndef OFI_RDM_FLOW_H

@@ -11,7 +11,7 @@
  * Windows that one peer may send beyond two limits while its device has not acknowledged HALT,
  * since fabrics lose packets, too.
  */
-#define WINDOWS 4
+#define WINDOWS 5
 #define NOTE	1024 /* allowance for the overhead of a buffered packet in bytes */
 
 int ofi_rdm_proto_init(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_ops *ops,

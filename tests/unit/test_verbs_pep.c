@@ -10,6 +10,7 @@
 #include <prov/verbs/cm/cm_wire.h>
 #include <prov/verbs/cm/pep.h>
 #include <prov/verbs/cm/req.h>
+#include <prov/verbs/provider/prov.h>
 #include "capture.h"
 #include "fake_cm.h"
 
@@ -340,15 +341,13 @@ static void another_device(void **state)
 	struct fi_info *info;
 
 	(void)state;
-	bed.info->fabric_attr->prov_version = 7;
-	bed.info->fabric_attr->api_version = FI_VERSION(1, 17);
-	reopen_pep();
+	bed.fabric.fid.api_version = FI_VERSION(1, 17);
 	assert_int_equal(fi_listen(pep), 0);
 	bed.ctx.device = &other;
 	info = request("");
 	assert_string_equal(info->domain_attr->name, "rxe1");
 	assert_string_equal(info->fabric_attr->prov_name, "verbs");
-	assert_int_equal(info->fabric_attr->prov_version, 7);
+	assert_int_equal(info->fabric_attr->prov_version, vrb_prov.version);
 	assert_int_equal(info->fabric_attr->api_version, FI_VERSION(1, 17));
 	assert_null(info->next);
 	bed.ctx.device = &bed.device;

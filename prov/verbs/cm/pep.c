@@ -38,18 +38,6 @@ static void drop_limits(struct fi_info *hints)
 	domain->max_ep_stx_ctx = domain->max_ep_srx_ctx = 0;
 }
 
-/* Names the provider and the API as the passive endpoint's fi_info does. */
-static bool name_info(const struct vrb_pep *pep, struct fi_fabric_attr *attr)
-{
-	const struct fi_fabric_attr *from = pep->info->fabric_attr;
-
-	attr->prov_version = from->prov_version;
-	attr->api_version = from->api_version;
-	if (!attr->prov_name)
-		attr->prov_name = strdup(from->prov_name ? from->prov_name : vrb_prov.name);
-	return attr->prov_name;
-}
-
 /*
  * Returns the fi_info for a request that arrived through a device other than the passive
  * endpoint's.
@@ -77,7 +65,11 @@ static struct fi_info *info_for_device(const struct vrb_pep *pep, const char *de
 		return NULL;
 	fi_freeinfo(info->next);
 	info->next = NULL;
-	if (!name_info(pep, info->fabric_attr)) {
+	info->fabric_attr->prov_version = vrb_prov.version;
+	info->fabric_attr->api_version = pep->fabric->fid.api_version;
+	if (!info->fabric_attr->prov_name)
+		info->fabric_attr->prov_name = strdup(vrb_prov.name);
+	if (!info->fabric_attr->prov_name) {
 		fi_freeinfo(info);
 		return NULL;
 	}

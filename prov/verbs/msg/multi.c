@@ -30,7 +30,8 @@ uint32_t vrb_multi_parts(size_t len, size_t min, uint32_t room, size_t *size)
  */
 static ssize_t multi_failed(struct vrb_wq *rq, uint32_t count, uint32_t posted, int err)
 {
-	vrb_wq_untake(rq, count - posted);
+	if (!vrb_wq_untake(rq, count - posted))
+		return 0;
 	if (posted) {
 		__atomic_store_n(&rq->ep->down_err, -FI_EIO, __ATOMIC_RELAXED);
 		vrb_wq_shut(rq, false);

@@ -51,6 +51,7 @@ struct vrb_domain {
 	struct vrb_mr_table table;
 	struct ofi_lock paths_lock; /* guards `paths`, a tree of address handles (ah.h) */
 	void *paths;
+	uint32_t stranger_paths; /* number of those made for strangers; atomic */
 	bool dead;		 /* the device is gone; atomic */
 	bool reports_mrs;	 /* base.eq reports registrations; atomic */
 	struct ofi_source async; /* the device's asynchronous events */

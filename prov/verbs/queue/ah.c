@@ -11,6 +11,8 @@
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 
+enum { STRANGERS_MAX = 65536 };
+
 /* Compares the fields that distinguish paths; all hop limits are equal. */
 static int ah_compare(const void *a, const void *b)
 {
@@ -105,6 +107,32 @@ const struct vrb_ah *vrb_ah_get(void **tree, struct ibv_pd *pd, const struct ibv
 	ibv_destroy_ah(handle);
 	errno = FI_ENOMEM;
 	return NULL;
+}
+
+/*
+ * The handles of strangers stay, and a host may have many addresses: strangers get at most half of
+ * the device's.
+ */
+bool vrb_ah_takes_stranger(const struct vrb_domain *domain)
+{
+	const uint32_t half = (uint32_t)domain->attr.max_ah / 2;
+
+	return __atomic_load_n(&domain->stranger_paths, __ATOMIC_RELAXED) <
+	       (half && half < STRANGERS_MAX ? half : STRANGERS_MAX);
+}
+
+const struct vrb_ah *vrb_ah_of_stranger(struct vrb_domain *domain, const struct ibv_ah_attr *attr)
+{
+	const struct vrb_ah *ah;
+
+	ofi_lock(&domain->paths_lock);
+	ah = vrb_ah_find(&domain->paths, attr);
+	if (!ah && vrb_ah_takes_stranger(domain)) {
+		ah = vrb_ah_get(&domain->paths, domain->pd, attr);
+		__atomic_add_fetch(&domain->stranger_paths, !!ah, __ATOMIC_RELAXED);
+	}
+	ofi_unlock(&domain->paths_lock);
+	return ah;
 }
 
 const struct vrb_ah *vrb_ah_of_domain(struct vrb_domain *domain, const struct ibv_ah_attr *attr)

@@ -3,6 +3,7 @@
 #ifndef VRB_AH_H
 #define VRB_AH_H
 
+#include <stdbool.h>
 #include <infiniband/verbs.h>
 
 struct vrb_domain;
@@ -30,6 +31,9 @@ const struct vrb_ah *vrb_ah_get(void **tree, struct ibv_pd *pd, const struct ibv
  * domain to the same GID.
  */
 const struct vrb_ah *vrb_ah_of_domain(struct vrb_domain *domain, const struct ibv_ah_attr *attr);
+/* Does the same for a host that is not in the address vector, if strangers may have one more. */
+const struct vrb_ah *vrb_ah_of_stranger(struct vrb_domain *domain, const struct ibv_ah_attr *attr);
+bool vrb_ah_takes_stranger(const struct vrb_domain *domain);
 /* Frees all handles of the tree. */
 void vrb_ahs_fini(void **tree);
 

@@ -93,8 +93,8 @@ bool vrb_cq_drain(struct vrb_cq *cq, struct vrb_wq *wq)
 	vrb_cq_lock(cq);
 	blocked = cq->kept;
 	vrb_cq_unlock(cq);
-	if (!blocked)
-		return vrb_wq_used(wq);
+	if (!blocked || wq->unordered)
+		return vrb_wq_used(wq) && !blocked;
 	vrb_cq_save(cq);
 	return !vrb_cq_has_all(cq, wq);
 }

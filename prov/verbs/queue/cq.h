@@ -195,7 +195,7 @@ int vrb_cq_count_late(struct vrb_cq *cq, struct vrb_wq *wq, struct ofi_cntr *con
  * and with them receives of a shared queue. Called without the lock.
  */
 void vrb_cq_save(struct vrb_cq *cq);
-/* Returns true if all work requests of the queue have completed, whether that was read or not. */
+/* Returns true if all work requests of an ordered queue have completed, read or not. */
 bool vrb_cq_has_all(struct vrb_cq *cq, const struct vrb_wq *wq);
 /* Stops counting for a queue that closes. */
 void vrb_cq_count_forget(struct vrb_wq *wq);

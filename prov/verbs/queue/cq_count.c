@@ -241,7 +241,8 @@ static void save_wcs(struct vrb_cq *cq)
 	int i, n;
 
 	if (cq->store.size < cq->capacity && store_resize(&cq->store, cq->capacity)) {
-		FI_WARN(&vrb_prov, FI_LOG_CQ,
+		FI_WARN_SPARSE(
+			&vrb_prov, FI_LOG_CQ,
 			"fi_close: out of memory: receive completions of the endpoint that have not been read may be lost\n");
 		return;
 	}

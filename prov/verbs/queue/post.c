@@ -104,12 +104,6 @@ static void batch_give_up(struct vrb_ep *ep, const struct ibv_send_wr *refused, 
 	}
 }
 
-/* Returns true if the CQ completes work requests that the device refuses. */
-static bool is_lost(const struct vrb_wq *wq)
-{
-	return __atomic_load_n(&wq->lost, __ATOMIC_ACQUIRE);
-}
-
 ssize_t vrb_batch_ring(struct vrb_ep *ep, uint32_t mine)
 {
 	struct vrb_batch *batch = ep->batch;
@@ -127,10 +121,11 @@ ssize_t vrb_batch_ring(struct vrb_ep *ep, uint32_t mine)
 	ofi_stats_add(&ep->sq->stats, OFI_STATS_SHARED, -1);
 	err = ibv_post_send(ep->sq->qp, batch->wr, &bad);
 	last->next = last + 1;
-	if (!err || is_lost(ep->sq))
+	if (!err)
 		return 0;
 	refused = bad ? count - (bad - batch->wr) : count;
-	vrb_wq_untake(ep->sq, mine);
+	if (!vrb_wq_untake(ep->sq, mine))
+		return 0;
 	if (refused > mine)
 		batch_give_up(ep, &batch->wr[count - refused], refused - mine);
 	return vrb_errno(err);
@@ -198,10 +193,7 @@ static bool makes_room(struct vrb_wq *wq)
 
 ssize_t vrb_wq_post_failed(struct vrb_wq *wq, int err)
 {
-	if (is_lost(wq))
-		return 0;
-	vrb_wq_untake(wq, 1);
-	return vrb_errno(err);
+	return vrb_wq_untake(wq, 1) ? vrb_errno(err) : 0;
 }
 
 /* Posts after a slot and a credit have been taken. */

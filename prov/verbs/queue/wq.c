@@ -144,11 +144,13 @@ bool vrb_wq_take_pool(struct vrb_wq *wq)
 	return false;
 }
 
-void vrb_wq_untake(struct vrb_wq *wq, uint32_t n)
+bool vrb_wq_untake(struct vrb_wq *wq, uint32_t n)
 {
 	ptrdiff_t at = wq->head - wq->slots;
 	uint32_t i;
 
+	if (__atomic_load_n(&wq->lost, __ATOMIC_ACQUIRE))
+		return false;
 	for (i = 0; i < n; i++) {
 		at = at ? at - 1 : (ptrdiff_t)wq->size;
 		vrb_wq_count(wq, wq->slots[at].flags, wq->slots[at].len, -1);
@@ -156,6 +158,7 @@ void vrb_wq_untake(struct vrb_wq *wq, uint32_t n)
 	ofi_stats_add(&wq->stats, OFI_STATS_REFUSED, n);
 	__atomic_store_n(&wq->head, &wq->slots[at], __ATOMIC_RELEASE);
 	vrb_wq_give_pool(wq, n);
+	return true;
 }
 
 /* Moves the tail over the slots that are retired, which are free from then on. */

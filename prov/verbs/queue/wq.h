@@ -149,8 +149,11 @@ void vrb_wq_guard(struct vrb_wq *wq);
 void vrb_wq_shut(struct vrb_wq *wq, bool lock);
 /* Takes one credit of the shared pool, for a queue without credits of its own. */
 bool vrb_wq_take_pool(struct vrb_wq *wq);
-/* Gives back the last n slots, whose work requests were not posted. */
-void vrb_wq_untake(struct vrb_wq *wq, uint32_t n);
+/*
+ * Gives back the last n slots, whose work requests were not posted. Returns false if the device is
+ * lost: a reader of the CQ completes them, or has done so.
+ */
+bool vrb_wq_untake(struct vrb_wq *wq, uint32_t n);
 
 static inline uint32_t vrb_wq_special(const struct vrb_wq *wq)
 {

@@ -310,14 +310,13 @@ struct vrb_ud {
 	struct ibv_context sleeping;
 	struct ibv_qp sleeper; /* stands for the queue pairs of connections that sleep */
 	struct ofi_rdm_ack_params ack_params;
-	uint64_t polled, last;	 /* in us: when the device was polled before, and last */
-	uint64_t now, next;	 /* in us: the time, and when a timer expires first */
-	uint64_t wake;		 /* in us: when the endpoint's timer polls */
-	uint32_t conns, fresh;	 /* connections, and those of which nothing has arrived */
-	uint32_t idle;		 /* polls without anything to do since `last` */
-	uint32_t behind;	 /* completions taken in full batches: the device may have more */
-	uint32_t stranger_hosts; /* that were unknown when a stranger asked */
-	bool short_of_room;	 /* the next poll sends what could not be sent before */
+	uint64_t polled, last; /* in us: when the device was polled before, and last */
+	uint64_t now, next;    /* in us: the time, and when a timer expires first */
+	uint64_t wake;	       /* in us: when the endpoint's timer polls */
+	uint32_t conns, fresh; /* connections, and those of which nothing has arrived */
+	uint32_t idle;	       /* polls without anything to do since `last` */
+	uint32_t behind;       /* completions taken in full batches: the device may have more */
+	bool short_of_room;    /* the next poll sends what could not be sent before */
 	struct {
 		uint64_t since; /* in us: when `count` began to count */
 		uint32_t count;

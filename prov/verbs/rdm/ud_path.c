@@ -4,7 +4,7 @@
 #include "prov/verbs/provider/tclass.h"
 #include "ud_int.h"
 
-enum { ECN = 3, ECN_CE = 3, ECN_ECT0 = 2, STRANGER_HOSTS = 65536 };
+enum { ECN = 3, ECN_CE = 3, ECN_ECT0 = 2 };
 
 bool vrb_ud_attr_from(const struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx,
 		      struct ibv_ah_attr *attr)
@@ -56,44 +56,37 @@ const struct vrb_ah *vrb_ud_path_like(struct vrb_ud *all, const uint8_t *gid)
 	return known ? vrb_ud_path_get(all, &known->attr) : NULL;
 }
 
-const struct vrb_ah *vrb_ud_path_get(struct vrb_ud *all, const struct ibv_ah_attr *attr)
+static struct ibv_ah_attr with_tclass(const struct vrb_ud *all, const struct ibv_ah_attr *attr)
 {
 	struct vrb_tclass tclass = vrb_tclass_of(all->ep->domain->info, all->ep->info);
 	struct ibv_ah_attr wanted = *attr;
 
 	if (tclass.asked)
 		vrb_tclass_set_ah(tclass, &wanted);
+	return wanted;
+}
+
+const struct vrb_ah *vrb_ud_path_get(struct vrb_ud *all, const struct ibv_ah_attr *attr)
+{
+	const struct ibv_ah_attr wanted = with_tclass(all, attr);
+
 	return vrb_ah_of_domain(vrb_rc_domain(all->ep), &wanted);
-}
-
-/*
- * The address handles of strangers' hosts stay, too, and a host may have many addresses: strangers
- * get at most half of the device's.
- */
-static bool takes_stranger(const struct vrb_ud *all)
-{
-	const uint32_t half = (uint32_t)vrb_rc_domain(all->ep)->attr.max_ah / 2;
-
-	return all->stranger_hosts < (half && half < STRANGER_HOSTS ? half : STRANGER_HOSTS);
-}
-
-bool vrb_ud_takes_host(const struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)
-{
-	struct vrb_ud *all = vrb_rc(ep)->ud;
-
-	return takes_stranger(all) || vrb_ud_path_to(all, event->param.ud.ah_attr.grh.dgid.raw);
 }
 
 const struct vrb_ah *vrb_ud_path_of(const struct vrb_ud_conn *ud, const struct ibv_ah_attr *attr)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
-	const struct vrb_ah *known;
+	const struct ibv_ah_attr wanted = with_tclass(all, attr);
+	const struct vrb_ah *path;
 
 	if (!vrb_rc_peer(ud->conn->peer)->policy.stranger)
-		return vrb_ud_path_get(all, attr);
-	known = vrb_ud_path_back(all, attr);
-	if (known || !takes_stranger(all))
-		return known;
-	all->stranger_hosts++;
-	return vrb_ud_path_get(all, attr);
+		return vrb_ah_of_domain(vrb_rc_domain(all->ep), &wanted);
+	path = vrb_ah_of_stranger(vrb_rc_domain(all->ep), &wanted);
+	return path ? path : vrb_ud_path_back(all, attr);
+}
+
+bool vrb_ud_takes_host(const struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)
+{
+	return vrb_ah_takes_stranger(vrb_rc_domain(ep)) ||
+	       vrb_ud_path_to(vrb_rc(ep)->ud, event->param.ud.ah_attr.grh.dgid.raw);
 }
