@@ -32,8 +32,7 @@ const struct ofi_rdm_av_key *ofi_rdm_av_key_of(struct ofi_rdm_av *av,
 void ofi_rdm_av_keys_free(struct ofi_rdm_av *av);
 
 /* These implement fi_av_insert_auth_key and fi_av_lookup_auth_key. */
-int ofi_rdm_av_insert_auth_key(struct fid_av *av, const void *key, size_t len, fi_addr_t *fi_addr,
-			       uint64_t flags);
+OFI_CALL(fi_ops_av, insert_auth_key) ofi_rdm_av_insert_auth_key;
 int ofi_rdm_av_lookup_auth_key(struct fid_av *av, fi_addr_t addr, void *key, size_t *len);
 
 #endif

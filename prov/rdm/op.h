@@ -114,10 +114,10 @@ int ofi_rdm_atomic_ask(struct ofi_rdm_op *op);
  */
 int ofi_rdm_op_ask(struct ofi_rdm_op *op, const struct ofi_rdm_wire_packet *packet,
 		   const struct iovec *operands, size_t offset, size_t len);
-enum ofi_rdm_wire_error ofi_rdm_atomic_request(struct ofi_rdm_peer *peer,
-					       const struct ofi_rdm_wire_packet *packet);
-enum ofi_rdm_wire_error ofi_rdm_atomic_answer(struct ofi_rdm_peer *peer,
-					      const struct ofi_rdm_wire_packet *packet);
+/* The type of the functions that handle a packet of the peer. */
+typedef enum ofi_rdm_wire_error ofi_rdm_packet_fn(struct ofi_rdm_peer *peer,
+						  const struct ofi_rdm_wire_packet *packet);
+ofi_rdm_packet_fn ofi_rdm_atomic_request, ofi_rdm_atomic_answer;
 /*
  * Returns true if the target performs the transfer on request. Otherwise the device does, and the
  * keys must be resolved.
@@ -136,10 +136,7 @@ enum ofi_rdm_wire_error ofi_rdm_keys_answered(struct ofi_rdm_op *op,
  * -FI_ENOMEM.
  */
 int ofi_rdm_keys_resolve(struct ofi_rdm_op *op);
-enum ofi_rdm_wire_error ofi_rdm_key_request(struct ofi_rdm_peer *peer,
-					    const struct ofi_rdm_wire_packet *packet);
-enum ofi_rdm_wire_error ofi_rdm_key_answer(struct ofi_rdm_peer *peer,
-					   const struct ofi_rdm_wire_packet *packet);
+ofi_rdm_packet_fn ofi_rdm_key_request, ofi_rdm_key_answer;
 void ofi_rdm_keys_forget(struct ofi_rdm_peer *peer);
 /* Called when the connection ends: forgets keys, those of the queued operations, too. */
 void ofi_rdm_keys_unresolve(struct ofi_rdm_peer *peer);

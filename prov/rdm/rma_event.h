@@ -35,8 +35,7 @@ int ofi_rdm_rma_event_post(struct ofi_rdm_op *op);
  * after a receiver-not-ready.
  */
 void ofi_rdm_rma_event_read(const struct ofi_rdm_op *op);
-enum ofi_rdm_wire_error ofi_rdm_rma_event(struct ofi_rdm_peer *peer,
-					  const struct ofi_rdm_wire_packet *packet);
+ofi_rdm_packet_fn ofi_rdm_rma_event;
 /* Counts an atomic operation that was performed on our memory. */
 void ofi_rdm_rma_event_atomic(struct ofi_rdm_ep *ep, const struct ofi_rdm_wire_packet *packet);
 

@@ -120,8 +120,7 @@ uint64_t vrb_dgram_arrived(struct ibv_wc *wc, fi_addr_t *src);
  * Implements fi_join. The address is an IPv4 or IPv6 address in the endpoint's format; with
  * FI_ADDR_IB_UD it may also be a name with the group's GID.
  */
-int vrb_mc_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
-		void *context);
+OFI_CALL(fi_ops_cm, join) vrb_mc_join;
 
 extern const struct fi_ops_cm vrb_dgram_cm_ops;
 extern const struct fi_ops_msg vrb_dgram_ops, vrb_dgram_nolock_ops;

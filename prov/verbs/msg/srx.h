@@ -36,8 +36,7 @@ static inline struct ofi_eq *vrb_srx_eq(const struct vrb_srx *srx)
 	return eq ? eq : srx->domain->base.eq;
 }
 
-int vrb_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx,
-		 void *context);
+OFI_CALL(fi_ops_domain, srx_ctx) vrb_srx_open;
 /* Returns the device's limit for shared receive contexts. */
 static inline size_t vrb_srx_max_iov(const struct ibv_device_attr *attr)
 {

@@ -12,8 +12,7 @@ struct fid_cntr;
 struct fid_domain;
 struct ofi_cntr;
 
-int vrb_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr,
-		  void *context);
+OFI_CALL(fi_ops_domain, cntr_open) vrb_cntr_open;
 int vrb_cntr_bind(struct vrb_ep *ep, struct ofi_cntr *cntr, uint64_t flags);
 /*
  * Prepares an endpoint that has counters: creates a completion queue if none is bound, and sets up
