@@ -62,7 +62,6 @@ static const struct fi_ops fid_ops = {
 int ofi_rdm_alias_open(struct ofi_rdm_ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags,
 		       const struct fi_alias *arg)
 {
-	uint64_t caps = ep->info->caps;
 	struct ofi_ep_op_flags of;
 	struct ofi_rdm_fid *a;
 	int ret;
@@ -83,7 +82,7 @@ int ofi_rdm_alias_open(struct ofi_rdm_ep *ep, uint64_t tx_op_flags, uint64_t rx_
 	}
 	ofi_ep_fid_init(&a->fid, FI_CLASS_EP, ep->fid.fid.context, &fid_ops, ep->fid.ops,
 			ep->fid.cm);
-	ofi_rdm_set_calls(&a->fid, caps, ofi_rdm_calls_of(caps, &ofi_rdm_calls), ofi_rdm_calls.rma);
+	ofi_rdm_set_calls(&a->fid, &a->one_way, ep->info->caps, ep->info->caps, &ofi_rdm_calls);
 	ofi_ref_get(&ep->fids);
 	*arg->fid = &a->fid.fid;
 	return 0;

@@ -323,76 +323,39 @@ static const struct fi_ops_rma rma_ops = {
 
 const struct ofi_rdm_calls ofi_rdm_calls = { &msg_ops, &tagged_ops, &rma_ops };
 
-static const struct fi_ops_msg tx_msg_ops = {
-	.size = OFI_MSG_DEFAULTS,
-	OFI_RDM_MSG_SENDS,
-	.send = calls_send,
-	.inject = calls_inject,
-};
-
-static const struct fi_ops_tagged tx_tagged_ops = {
-	.size = OFI_TAGGED_DEFAULTS,
-	OFI_RDM_TAGGED_SENDS,
-	.send = calls_tsend,
-	.inject = calls_tinject,
-};
-
-const struct ofi_rdm_calls ofi_rdm_tx_calls = { &tx_msg_ops, &tx_tagged_ops, &rma_ops };
-
-static const struct fi_ops_msg rx_msg_ops = {
-	.size = OFI_MSG_DEFAULTS,
-	OFI_RDM_MSG_RECVS,
-	.recv = ofi_rdm_recv_any,
-};
-
-static const struct fi_ops_tagged rx_tagged_ops = {
-	.size = OFI_TAGGED_DEFAULTS,
-	OFI_RDM_TAGGED_RECVS,
-	.recv = ofi_rdm_trecv_any,
-};
-
-const struct ofi_rdm_calls ofi_rdm_rx_calls = { &rx_msg_ops, &rx_tagged_ops, &ofi_no_rma_ops };
-
-const struct ofi_rdm_calls *ofi_rdm_calls_of(uint64_t caps, const struct ofi_rdm_calls *both)
+/* Returns the tables of one direction. Calls of the other direction return -FI_ENOSYS. */
+static struct ofi_rdm_one_way one_way(const struct ofi_rdm_calls *both, bool sends)
 {
-	if (!(caps & FI_RECV))
-		return caps & FI_SEND ? &ofi_rdm_tx_calls : both;
-	return caps & FI_SEND ? both : &ofi_rdm_rx_calls;
+	const struct fi_ops_msg *msg = sends ? &ofi_no_msg_ops : both->msg;
+	const struct fi_ops_tagged *tagged = sends ? &ofi_no_tagged_ops : both->tagged;
+	struct ofi_rdm_one_way own = {
+		.msg = sends ? *both->msg : ofi_no_msg_ops,
+		.tagged = sends ? *both->tagged : ofi_no_tagged_ops,
+	};
+
+	own.msg.recv = msg->recv;
+	own.msg.recvv = msg->recvv;
+	own.msg.recvmsg = msg->recvmsg;
+	own.tagged.recv = tagged->recv;
+	own.tagged.recvv = tagged->recvv;
+	own.tagged.recvmsg = tagged->recvmsg;
+	return own;
 }
 
-const struct ofi_rdm_calls *ofi_rdm_calls_for(struct ofi_rdm_ep *ep,
-					      const struct ofi_rdm_calls *both)
+void ofi_rdm_set_calls(struct fid_ep *fid, struct ofi_rdm_one_way *own, uint64_t ways,
+		       uint64_t caps, const struct ofi_rdm_calls *calls)
 {
-	const struct ofi_rdm_calls *one = ofi_rdm_calls_of(ep->info->caps, both);
+	bool one = !(ways & FI_SEND) != !(ways & FI_RECV);
 
-	if (one == both)
-		return both;
-	ep->one_way.msg = *one->msg;
-	ep->one_way.tagged = *one->tagged;
-	if (one == &ofi_rdm_tx_calls) {
-		ep->one_way.msg.send = both->msg->send;
-		ep->one_way.msg.inject = both->msg->inject;
-		ep->one_way.tagged.send = both->tagged->send;
-		ep->one_way.tagged.inject = both->tagged->inject;
-	} else {
-		ep->one_way.msg.recv = both->msg->recv;
-		ep->one_way.tagged.recv = both->tagged->recv;
-	}
-	ep->one_way.calls.msg = &ep->one_way.msg;
-	ep->one_way.calls.tagged = &ep->one_way.tagged;
-	return &ep->one_way.calls;
-}
-
-void ofi_rdm_set_calls(struct fid_ep *fid, uint64_t caps, const struct ofi_rdm_calls *messages,
-		       const struct fi_ops_rma *rma)
-{
+	if (one)
+		*own = one_way(calls, ways & FI_SEND);
 	if (caps & FI_MSG)
-		fid->msg = ofi_ops(messages->msg);
+		fid->msg = one ? &own->msg : ofi_ops(calls->msg);
 	if (caps & FI_TAGGED)
-		fid->tagged = ofi_ops(messages->tagged);
+		fid->tagged = one ? &own->tagged : ofi_ops(calls->tagged);
 	/* Without FI_RMA, endpoints may forbid access to device memory, which RMA requires. */
 	if (caps & FI_RMA || (ofi_ep_writes(caps) && !(caps & FI_HMEM)))
-		fid->rma = ofi_ops(rma);
+		fid->rma = ofi_ops(calls->rma);
 	if (caps & FI_ATOMIC)
 		fid->atomic = ofi_ops(&ofi_rdm_atomic_ops);
 }

@@ -56,16 +56,14 @@ OFI_CALL(fi_ops_rma, writedata) ofi_rdm_writedata;
 OFI_CALL(fi_ops_rma, injectdata) ofi_rdm_inject_writedata;
 
 /* Initializers for the slots of these calls. */
-#define OFI_RDM_MSG_SENDS                                                                 \
-	.sendv = ofi_rdm_sendv, .sendmsg = ofi_rdm_sendmsg, .senddata = ofi_rdm_senddata, \
-	.injectdata = ofi_rdm_injectdata
 #define OFI_RDM_MSG_RECVS .recvv = ofi_rdm_recvv, .recvmsg = ofi_rdm_recvmsg
-#define OFI_RDM_MSG_CALLS OFI_RDM_MSG_RECVS, OFI_RDM_MSG_SENDS
-#define OFI_RDM_TAGGED_SENDS                                                                 \
-	.sendv = ofi_rdm_tsendv, .sendmsg = ofi_rdm_tsendmsg, .senddata = ofi_rdm_tsenddata, \
-	.injectdata = ofi_rdm_tinjectdata
+#define OFI_RDM_MSG_CALLS                                                      \
+	OFI_RDM_MSG_RECVS, .sendv = ofi_rdm_sendv, .sendmsg = ofi_rdm_sendmsg, \
+			   .senddata = ofi_rdm_senddata, .injectdata = ofi_rdm_injectdata
 #define OFI_RDM_TAGGED_RECVS .recvv = ofi_rdm_trecvv, .recvmsg = ofi_rdm_trecvmsg
-#define OFI_RDM_TAGGED_CALLS OFI_RDM_TAGGED_RECVS, OFI_RDM_TAGGED_SENDS
+#define OFI_RDM_TAGGED_CALLS                                                        \
+	OFI_RDM_TAGGED_RECVS, .sendv = ofi_rdm_tsendv, .sendmsg = ofi_rdm_tsendmsg, \
+			      .senddata = ofi_rdm_tsenddata, .injectdata = ofi_rdm_tinjectdata
 #define OFI_RDM_RMA_CALLS                                                             \
 	.readv = ofi_rdm_readv, .readmsg = ofi_rdm_readmsg, .writev = ofi_rdm_writev, \
 	.writemsg = ofi_rdm_writemsg, .writedata = ofi_rdm_writedata,                 \
@@ -79,16 +77,12 @@ ssize_t ofi_rdm_recv_probe(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *ms
 
 /* Ops tables with the engine's calls only. They also work on aliases. */
 extern const struct ofi_rdm_calls ofi_rdm_calls;
-/* The calls of one direction; the others return -FI_ENOSYS. */
-extern const struct ofi_rdm_calls ofi_rdm_tx_calls, ofi_rdm_rx_calls;
-/* Returns the calls for messages of an endpoint's directions: `both`, or those of one. */
-const struct ofi_rdm_calls *ofi_rdm_calls_of(uint64_t caps, const struct ofi_rdm_calls *both);
-/* The same with the transport's own calls of that direction, in tables of the endpoint. */
-const struct ofi_rdm_calls *ofi_rdm_calls_for(struct ofi_rdm_ep *ep,
-					      const struct ofi_rdm_calls *both);
 extern const struct fi_ops_atomic ofi_rdm_atomic_ops;
-/* Sets the tables of transfers that the capabilities permit. */
-void ofi_rdm_set_calls(struct fid_ep *fid, uint64_t caps, const struct ofi_rdm_calls *messages,
-		       const struct fi_ops_rma *rma);
+/*
+ * Sets the tables of transfers that the capabilities permit. `ways` has FI_SEND, FI_RECV or both;
+ * the tables of one direction are the endpoint's or the alias's own.
+ */
+void ofi_rdm_set_calls(struct fid_ep *fid, struct ofi_rdm_one_way *own, uint64_t ways,
+		       uint64_t caps, const struct ofi_rdm_calls *calls);
 
 #endif

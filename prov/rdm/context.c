@@ -194,12 +194,13 @@ static const struct fi_ops_cm context_cm_ops = {
 
 static void context_set_tables(struct ofi_rdm_context *context, void *user)
 {
-	const struct ofi_rdm_calls *calls = context->rx ? &ofi_rdm_rx_calls : &ofi_rdm_tx_calls;
-	uint64_t caps = context->sep->info->caps & ~(context->rx ? FI_ATOMIC : 0);
+	uint64_t caps =
+		context->sep->info->caps & ~(context->rx ? FI_ATOMIC | FI_RMA | FI_SEND : 0);
 
 	ofi_ep_fid_init(&context->head.fid, context->rx ? FI_CLASS_RX_CTX : FI_CLASS_TX_CTX, user,
 			&context_fid_ops, context->head.endpoint->fid.ops, &context_cm_ops);
-	ofi_rdm_set_calls(&context->head.fid, caps, calls, calls->rma);
+	ofi_rdm_set_calls(&context->head.fid, &context->head.one_way,
+			  context->rx ? FI_RECV : FI_SEND, caps, &ofi_rdm_calls);
 }
 
 int ofi_rdm_context_open(struct ofi_rdm_sep *sep, size_t index, bool rx, uint64_t op_flags,

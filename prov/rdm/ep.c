@@ -530,7 +530,7 @@ static void set_tables(struct ofi_rdm_ep *ep, void *context)
 	if (!calls || caps & FI_HMEM)
 		calls = &ofi_rdm_calls;
 	ofi_ep_fid_init(&ep->fid, FI_CLASS_EP, context, &ep_fid_ops, &ep_ops, &cm_ops);
-	ofi_rdm_set_calls(&ep->fid, caps, ofi_rdm_calls_for(ep, calls), calls->rma);
+	ofi_rdm_set_calls(&ep->fid, &ep->one_way, caps, caps, calls);
 	if (ep->coll)
 		ep->fid.collective = ofi_ops(&ofi_rdm_coll_ops);
 }

@@ -118,11 +118,18 @@ enum {
 	OFI_RDM_STARTED = 4,
 };
 
-/* The common beginning of an endpoint, its aliases, and contexts. */
+/* The calls for messages of an endpoint, alias or context that only sends or only receives. */
+struct ofi_rdm_one_way {
+	struct fi_ops_msg msg;
+	struct fi_ops_tagged tagged;
+};
+
+/* An alias or a context. An endpoint begins like it, and has the last member elsewhere. */
 struct ofi_rdm_fid {
 	struct fid_ep fid;
 	struct ofi_rdm_ep *endpoint;
 	uint64_t tx_op_flags, rx_op_flags; /* defaults for calls without a flags argument */
+	struct ofi_rdm_one_way one_way;
 };
 
 struct ofi_rdm_ep {
@@ -153,12 +160,7 @@ struct ofi_rdm_ep {
 	bool ordered;	  /* ordering beyond what a connection provides, see order.h */
 	uint8_t order[4]; /* for each kind, the kinds that it must not overtake */
 	bool prov_keys;	  /* keys of remote memory are rkeys */
-	/* The calls for messages of an endpoint that only sends or only receives. */
-	struct {
-		struct ofi_rdm_calls calls;
-		struct fi_ops_msg msg;
-		struct fi_ops_tagged tagged;
-	} one_way;
+	struct ofi_rdm_one_way one_way;
 	/* The regions of the application used last, by whether the device writes, see local.h. */
 	struct {
 		const void *desc;
