@@ -61,25 +61,25 @@ ssize_t vrb_call_writedata(struct fid_ep *fid, const void *buf, size_t len, void
 
 /*
  * Atomics have a single element; the endpoint's call checks the count. The calls with vectors come
- * here through the alias's table.
+ * here through the fid's table.
  */
-static ssize_t alias_atomic_write(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+ssize_t vrb_call_atomic_write(struct fid_ep *fid, const void *buf, size_t count, void *desc,
 				  fi_addr_t dest, uint64_t addr, uint64_t key,
 				  enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	const struct fi_ioc ioc = { (void *)(uintptr_t)buf, count };
-	const struct fi_rma_ioc to = { addr, 1, key };
+	const struct fi_rma_ioc to = { addr, count, key };
 	const struct fi_msg_atomic msg = { &ioc, &desc, 1, dest, &to, 1, datatype, op, context, 0 };
 
 	return fid->atomic->writemsg(fid, &msg, vrb_ep(fid)->tx_op_flags);
 }
 
-static ssize_t alias_fetch(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+ssize_t vrb_call_fetch(struct fid_ep *fid, const void *buf, size_t count, void *desc,
 			   void *result, void *result_desc, fi_addr_t dest, uint64_t addr,
 			   uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	const struct fi_ioc ioc = { (void *)(uintptr_t)buf, count };
-	const struct fi_rma_ioc from = { addr, 1, key };
+	const struct fi_rma_ioc from = { addr, count, key };
 	const struct fi_msg_atomic msg = {
 		&ioc, &desc, 1, dest, &from, 1, datatype, op, context, 0
 	};
@@ -88,14 +88,14 @@ static ssize_t alias_fetch(struct fid_ep *fid, const void *buf, size_t count, vo
 	return fid->atomic->readwritemsg(fid, &msg, &to, &result_desc, 1, vrb_ep(fid)->tx_op_flags);
 }
 
-static ssize_t alias_compare(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+ssize_t vrb_call_compare(struct fid_ep *fid, const void *buf, size_t count, void *desc,
 			     const void *compare, void *compare_desc, void *result,
 			     void *result_desc, fi_addr_t dest, uint64_t addr, uint64_t key,
 			     enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	const struct fi_ioc ioc = { (void *)(uintptr_t)buf, count };
 	const struct fi_ioc with = { (void *)(uintptr_t)compare, count };
-	const struct fi_rma_ioc from = { addr, 1, key };
+	const struct fi_rma_ioc from = { addr, count, key };
 	const struct fi_msg_atomic msg = {
 		&ioc, &desc, 1, dest, &from, 1, datatype, op, context, 0
 	};
@@ -118,9 +118,9 @@ static void set_triggering(struct vrb_msg_alias *alias)
 	alias->rma.write = vrb_call_write;
 	alias->rma.writedata = vrb_call_writedata;
 	alias->atomic = *self->atomic;
-	alias->atomic.write = alias_atomic_write;
-	alias->atomic.readwrite = alias_fetch;
-	alias->atomic.compwrite = alias_compare;
+	alias->atomic.write = vrb_call_atomic_write;
+	alias->atomic.readwrite = vrb_call_fetch;
+	alias->atomic.compwrite = vrb_call_compare;
 	alias->ep.fid.msg = &alias->msg;
 	alias->ep.fid.rma = &alias->rma;
 	alias->ep.fid.atomic = &alias->atomic;

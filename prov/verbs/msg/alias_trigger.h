@@ -22,6 +22,9 @@ OFI_CALL(fi_ops_msg, send) vrb_call_send;
 OFI_CALL(fi_ops_msg, senddata) vrb_call_senddata;
 OFI_CALL(fi_ops_rma, write) vrb_call_write;
 OFI_CALL(fi_ops_rma, writedata) vrb_call_writedata;
+OFI_CALL(fi_ops_atomic, write) vrb_call_atomic_write;
+OFI_CALL(fi_ops_atomic, readwrite) vrb_call_fetch;
+OFI_CALL(fi_ops_atomic, compwrite) vrb_call_compare;
 
 /* Selects the ops tables of an alias: the endpoint's, or those that pass FI_TRIGGER on. */
 void vrb_alias_set_tables(struct vrb_ep *alias);

@@ -4,6 +4,7 @@
  * which become part of the work request. The device writes the results.
  */
 #include <rdma/fi_errno.h>
+#include "alias_trigger.h"
 #include "atomic.h"
 #include "ep.h"
 #include "hmem.h"
@@ -49,18 +50,6 @@ static ssize_t ioc_load(struct fid_ep *ep, const struct fi_ioc *iov, void **desc
 	return ret;
 }
 
-static ssize_t hmem_write(struct fid_ep *ep, const void *buf, size_t count, void *desc,
-			  fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype datatype,
-			  enum fi_op op, void *context)
-{
-	struct operand operand;
-	ssize_t ret = operand_load(ep, buf, desc, count, &operand);
-
-	return ret ? ret
-		   : vrb_atomic_ops.write(ep, operand.at, count, desc, dest, addr, key, datatype,
-					  op, context);
-}
-
 static ssize_t hmem_inject(struct fid_ep *ep, const void *buf, size_t count, fi_addr_t dest,
 			   uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op)
 {
@@ -69,34 +58,6 @@ static ssize_t hmem_inject(struct fid_ep *ep, const void *buf, size_t count, fi_
 
 	return ret ? ret
 		   : vrb_atomic_ops.inject(ep, operand.at, count, dest, addr, key, datatype, op);
-}
-
-static ssize_t hmem_fetch(struct fid_ep *ep, const void *buf, size_t count, void *desc,
-			  void *result, void *result_desc, fi_addr_t dest, uint64_t addr,
-			  uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
-{
-	struct operand operand;
-	ssize_t ret = operand_load(ep, buf, desc, count, &operand);
-
-	return ret ? ret
-		   : vrb_atomic_ops.readwrite(ep, operand.at, count, desc, result, result_desc,
-					      dest, addr, key, datatype, op, context);
-}
-
-static ssize_t hmem_compare(struct fid_ep *ep, const void *buf, size_t count, void *desc,
-			    const void *compare, void *compare_desc, void *result,
-			    void *result_desc, fi_addr_t dest, uint64_t addr, uint64_t key,
-			    enum fi_datatype datatype, enum fi_op op, void *context)
-{
-	struct operand operand, other;
-	ssize_t ret = operand_load(ep, buf, desc, count, &operand);
-
-	if (!ret)
-		ret = operand_load(ep, compare, compare_desc, count, &other);
-	return ret ? ret
-		   : vrb_atomic_ops.compwrite(ep, operand.at, count, desc, other.at, compare_desc,
-					      result, result_desc, dest, addr, key, datatype, op,
-					      context);
 }
 
 /*
@@ -162,14 +123,14 @@ static ssize_t hmem_comparemsg(struct fid_ep *ep, const struct fi_msg_atomic *ms
 
 const struct fi_ops_atomic vrb_atomic_hmem_ops = {
 	.size = OFI_ATOMIC_DEFAULTS,
-	.write = hmem_write,
+	.write = vrb_call_atomic_write,
 	.writev = vrb_atomic_writev,
 	.writemsg = hmem_writemsg,
 	.inject = hmem_inject,
-	.readwrite = hmem_fetch,
+	.readwrite = vrb_call_fetch,
 	.readwritev = vrb_atomic_fetchv,
 	.readwritemsg = hmem_fetchmsg,
-	.compwrite = hmem_compare,
+	.compwrite = vrb_call_compare,
 	.compwritev = vrb_atomic_comparev,
 	.compwritemsg = hmem_comparemsg,
 	.writevalid = vrb_atomic_write_valid,
