@@ -56,14 +56,13 @@ OFI_CALL(fi_ops_rma, writedata) ofi_rdm_writedata;
 OFI_CALL(fi_ops_rma, injectdata) ofi_rdm_inject_writedata;
 
 /* Initializers for the slots of these calls. */
-#define OFI_RDM_MSG_RECVS .recvv = ofi_rdm_recvv, .recvmsg = ofi_rdm_recvmsg
-#define OFI_RDM_MSG_CALLS                                                      \
-	OFI_RDM_MSG_RECVS, .sendv = ofi_rdm_sendv, .sendmsg = ofi_rdm_sendmsg, \
-			   .senddata = ofi_rdm_senddata, .injectdata = ofi_rdm_injectdata
-#define OFI_RDM_TAGGED_RECVS .recvv = ofi_rdm_trecvv, .recvmsg = ofi_rdm_trecvmsg
-#define OFI_RDM_TAGGED_CALLS                                                        \
-	OFI_RDM_TAGGED_RECVS, .sendv = ofi_rdm_tsendv, .sendmsg = ofi_rdm_tsendmsg, \
-			      .senddata = ofi_rdm_tsenddata, .injectdata = ofi_rdm_tinjectdata
+#define OFI_RDM_MSG_CALLS                                                           \
+	.recvv = ofi_rdm_recvv, .recvmsg = ofi_rdm_recvmsg, .sendv = ofi_rdm_sendv, \
+	.sendmsg = ofi_rdm_sendmsg, .senddata = ofi_rdm_senddata, .injectdata = ofi_rdm_injectdata
+#define OFI_RDM_TAGGED_CALLS                                                           \
+	.recvv = ofi_rdm_trecvv, .recvmsg = ofi_rdm_trecvmsg, .sendv = ofi_rdm_tsendv, \
+	.sendmsg = ofi_rdm_tsendmsg, .senddata = ofi_rdm_tsenddata,                    \
+	.injectdata = ofi_rdm_tinjectdata
 #define OFI_RDM_RMA_CALLS                                                             \
 	.readv = ofi_rdm_readv, .readmsg = ofi_rdm_readmsg, .writev = ofi_rdm_writev, \
 	.writemsg = ofi_rdm_writemsg, .writedata = ofi_rdm_writedata,                 \

@@ -124,18 +124,6 @@ static const struct fi_ops_ep srx_ops = {
 	.rx_size_left = ofi_rdm_rx_left,
 };
 
-static const struct fi_ops_msg srx_msg_ops = {
-	.size = OFI_MSG_DEFAULTS,
-	.recv = ofi_rdm_recv,
-	OFI_RDM_MSG_RECVS,
-};
-
-static const struct fi_ops_tagged srx_tagged_ops = {
-	.size = OFI_TAGGED_DEFAULTS,
-	.recv = ofi_rdm_trecv,
-	OFI_RDM_TAGGED_RECVS,
-};
-
 static int srx_check_attr(const struct ofi_domain *domain, const struct fi_rx_attr *limit,
 			  const struct fi_rx_attr *attr)
 {
@@ -154,14 +142,13 @@ static int srx_check_attr(const struct ofi_domain *domain, const struct fi_rx_at
 
 static void srx_set_tables(struct ofi_rdm_ep *srx, void *context)
 {
-	uint64_t caps = srx->info->rx_attr->caps;
+	uint64_t caps = srx->info->rx_attr->caps & (FI_MSG | FI_TAGGED);
 
 	ofi_ep_fid_init(&srx->fid, FI_CLASS_SRX_CTX, context, &srx_fid_ops, &srx_ops,
 			&ofi_no_cm_ops);
-	if (caps & FI_MSG)
-		srx->fid.msg = ofi_ops(&srx_msg_ops);
-	if (caps & FI_TAGGED)
-		srx->fid.tagged = ofi_ops(&srx_tagged_ops);
+	ofi_rdm_set_calls(&srx->fid, &srx->one_way, FI_RECV, caps, &ofi_rdm_calls);
+	srx->one_way.msg.recv = ofi_rdm_recv;
+	srx->one_way.tagged.recv = ofi_rdm_trecv;
 }
 
 /*
