@@ -64,8 +64,8 @@ ssize_t vrb_call_writedata(struct fid_ep *fid, const void *buf, size_t len, void
  * here through the fid's table.
  */
 ssize_t vrb_call_atomic_write(struct fid_ep *fid, const void *buf, size_t count, void *desc,
-				  fi_addr_t dest, uint64_t addr, uint64_t key,
-				  enum fi_datatype datatype, enum fi_op op, void *context)
+			      fi_addr_t dest, uint64_t addr, uint64_t key,
+			      enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	const struct fi_ioc ioc = { (void *)(uintptr_t)buf, count };
 	const struct fi_rma_ioc to = { addr, count, key };
@@ -74,9 +74,9 @@ ssize_t vrb_call_atomic_write(struct fid_ep *fid, const void *buf, size_t count,
 	return fid->atomic->writemsg(fid, &msg, vrb_ep(fid)->tx_op_flags);
 }
 
-ssize_t vrb_call_fetch(struct fid_ep *fid, const void *buf, size_t count, void *desc,
-			   void *result, void *result_desc, fi_addr_t dest, uint64_t addr,
-			   uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+ssize_t vrb_call_fetch(struct fid_ep *fid, const void *buf, size_t count, void *desc, void *result,
+		       void *result_desc, fi_addr_t dest, uint64_t addr, uint64_t key,
+		       enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	const struct fi_ioc ioc = { (void *)(uintptr_t)buf, count };
 	const struct fi_rma_ioc from = { addr, count, key };
@@ -89,9 +89,9 @@ ssize_t vrb_call_fetch(struct fid_ep *fid, const void *buf, size_t count, void *
 }
 
 ssize_t vrb_call_compare(struct fid_ep *fid, const void *buf, size_t count, void *desc,
-			     const void *compare, void *compare_desc, void *result,
-			     void *result_desc, fi_addr_t dest, uint64_t addr, uint64_t key,
-			     enum fi_datatype datatype, enum fi_op op, void *context)
+			 const void *compare, void *compare_desc, void *result, void *result_desc,
+			 fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype datatype,
+			 enum fi_op op, void *context)
 {
 	const struct fi_ioc ioc = { (void *)(uintptr_t)buf, count };
 	const struct fi_ioc with = { (void *)(uintptr_t)compare, count };

@@ -11,13 +11,19 @@
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 
+/* Tells why a connection ends. It is a macro, because each kind of fault has a rate of its own. */
+#define WARN_ENDED(peer, subsystem, format, ...)                                              \
+	do {                                                                                  \
+		char text_[OFI_ADDR_STRLEN];                                                  \
+                                                                                              \
+		FI_WARN_SPARSE(&vrb_prov, subsystem, "peer %s" format ": connection ended\n", \
+			       vrb_rdm_conn_name(peer, text_), ##__VA_ARGS__);                \
+	} while (0)
+
 static void warn_failed(const struct vrb_rc_conn *conn, const struct ibv_wc *wc)
 {
-	char text[OFI_ADDR_STRLEN];
-
-	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA, "peer %s: %s (vendor 0x%x): connection ended\n",
-		       vrb_rdm_conn_name(conn->peer, text), ibv_wc_status_str(wc->status),
-		       wc->vendor_err);
+	WARN_ENDED(conn->peer, FI_LOG_EP_DATA, ": %s (vendor 0x%x)", ibv_wc_status_str(wc->status),
+		   wc->vendor_err);
 }
 
 void vrb_rdm_conn_failed(struct vrb_rc_conn *conn, int err, const struct ibv_wc *wc)
@@ -32,22 +38,16 @@ void vrb_rdm_conn_failed(struct vrb_rc_conn *conn, int err, const struct ibv_wc 
 
 static void run_short(struct ofi_rdm_peer *peer)
 {
-	char text[OFI_ADDR_STRLEN];
-
-	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA,
-		       "peer %s: out of memory for the messages that it sends: connection ended\n",
-		       vrb_rdm_conn_name(peer, text));
+	WARN_ENDED(peer, FI_LOG_EP_DATA, ": out of memory for the messages that it sends");
 	vrb_rdm_conn_step_failed(peer, FI_ENOMEM);
 }
 
 static void peer_flooded(struct ofi_rdm_peer *peer)
 {
-	char text[OFI_ADDR_STRLEN];
-
-	FI_WARN_SPARSE(
-		&vrb_prov, FI_LOG_EP_DATA,
-		"peer %s keeps sending after it was told to stop until its earlier messages are received (FI_VERBS_RDM_UNEXPECTED_SIZE=%llu): connection ended\n",
-		vrb_rdm_conn_name(peer, text), (unsigned long long)peer->ep->proto.budget.limit);
+	WARN_ENDED(
+		peer, FI_LOG_EP_DATA,
+		" keeps sending after it was told to stop until its earlier messages are received (FI_VERBS_RDM_UNEXPECTED_SIZE=%llu)",
+		(unsigned long long)peer->ep->proto.budget.limit);
 	vrb_rdm_conn_step_failed(peer, FI_ECONNABORTED);
 	/* Otherwise the peer could reconnect and send more. */
 	ofi_rdm_proto_peer_purge(&peer->proto);
@@ -56,19 +56,15 @@ static void peer_flooded(struct ofi_rdm_peer *peer)
 void vrb_rdm_conn_overdue(struct ofi_rdm_proto_peer *of)
 {
 	struct ofi_rdm_peer *peer = vrb_rc_peer_of(of);
-	char text[OFI_ADDR_STRLEN];
 
-	FI_WARN_SPARSE(
-		&vrb_prov, FI_LOG_EP_CTRL,
-		"peer %s: fi_close of a context or a collective group timed out waiting for it: connection ended\n",
-		vrb_rdm_conn_name(peer, text));
+	WARN_ENDED(peer, FI_LOG_EP_CTRL,
+		   ": fi_close of a context or a collective group timed out waiting for it");
 	vrb_rdm_conn_step_failed(peer, FI_ECONNABORTED);
 }
 
 void vrb_rdm_conn_fault(struct ofi_rdm_proto_peer *of, enum ofi_rdm_wire_error error)
 {
 	struct ofi_rdm_peer *peer = vrb_rc_peer_of(of);
-	char text[OFI_ADDR_STRLEN];
 
 	if (error == OFI_RDM_WIRE_E_MEMORY) {
 		run_short(peer);
@@ -78,9 +74,8 @@ void vrb_rdm_conn_fault(struct ofi_rdm_proto_peer *of, enum ofi_rdm_wire_error e
 		peer_flooded(peer);
 		return;
 	}
-	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA,
-		       "peer %s sent a malformed packet: %s: connection ended\n",
-		       vrb_rdm_conn_name(peer, text), ofi_rdm_wire_strerror(error));
+	WARN_ENDED(peer, FI_LOG_EP_DATA, " sent a malformed packet: %s",
+		   ofi_rdm_wire_strerror(error));
 	vrb_rdm_conn_step_failed(peer, FI_ECONNABORTED);
 }
 
@@ -93,14 +88,10 @@ void vrb_rdm_conn_fail_later(struct vrb_rc_conn *conn, int err)
 
 void vrb_rdm_conn_damaged(struct vrb_rc_conn *conn)
 {
-	char text[OFI_ADDR_STRLEN];
-
 	if (conn->fault)
 		return;
-	FI_WARN_SPARSE(
-		&vrb_prov, FI_LOG_EP_DATA,
-		"peer %s broke the rules of the memory that it shares (FI_VERBS_SHM): connection ended\n",
-		vrb_rdm_conn_name(conn->peer, text));
+	WARN_ENDED(conn->peer, FI_LOG_EP_DATA,
+		   " broke the rules of the memory that it shares (FI_VERBS_SHM)");
 	vrb_rdm_conn_fail_later(conn, FI_ECONNABORTED);
 }
 
@@ -114,12 +105,9 @@ void vrb_rdm_conn_wake_failed(struct vrb_rc_conn *conn, const struct ibv_wc *wc)
 
 static void qp_failed(struct vrb_rc_conn *conn, int err, enum ibv_event_type event)
 {
-	char text[OFI_ADDR_STRLEN];
-
 	if (!vrb_rdm_conn_take_last(conn))
 		return;
-	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "peer %s: %s: connection ended\n",
-		       vrb_rdm_conn_name(conn->peer, text), ibv_event_type_str(event));
+	WARN_ENDED(conn->peer, FI_LOG_EP_CTRL, ": %s", ibv_event_type_str(event));
 	vrb_rdm_conn_broken(conn, err);
 }
 
