@@ -357,17 +357,11 @@ static struct ofi_atomic_args atomic_of(const struct fi_deferred_work *from)
 	if (from->op_type == FI_OP_ATOMIC)
 		return (struct ofi_atomic_args){ .msg = from->op.atomic->msg };
 	if (from->op_type == FI_OP_FETCH_ATOMIC)
-		return (struct ofi_atomic_args){ .msg = fetch->msg,
-						 .result = fetch->fetch.msg_iov,
-						 .result_count = fetch->fetch.iov_count,
-						 .result_desc = fetch->fetch.desc };
-	return (struct ofi_atomic_args){ .msg = compare->msg,
-					 .compare = compare->compare.msg_iov,
-					 .compare_count = compare->compare.iov_count,
-					 .compare_desc = compare->compare.desc,
-					 .result = compare->fetch.msg_iov,
-					 .result_count = compare->fetch.iov_count,
-					 .result_desc = compare->fetch.desc };
+		return ofi_atomic_args(&fetch->msg, NULL, NULL, 0, fetch->fetch.msg_iov,
+				       fetch->fetch.desc, fetch->fetch.iov_count);
+	return ofi_atomic_args(&compare->msg, compare->compare.msg_iov, compare->compare.desc,
+			       compare->compare.iov_count, compare->fetch.msg_iov,
+			       compare->fetch.desc, compare->fetch.iov_count);
 }
 
 static uint64_t atomic_flags(const struct fi_deferred_work *from)

@@ -23,6 +23,22 @@ struct ofi_atomic_args {
 	void **compare_desc, **result_desc;
 };
 
+/* Returns the arguments of fi_compare_atomicmsg; those that a variant does not have are NULL. */
+static inline struct ofi_atomic_args ofi_atomic_args(const struct fi_msg_atomic *msg,
+						     const struct fi_ioc *compare,
+						     void **compare_desc, size_t compare_count,
+						     const struct fi_ioc *result,
+						     void **result_desc, size_t result_count)
+{
+	return (struct ofi_atomic_args){ .msg = *msg,
+					 .compare = compare,
+					 .compare_desc = compare_desc,
+					 .compare_count = compare_count,
+					 .result = result,
+					 .result_desc = result_desc,
+					 .result_count = result_count };
+}
+
 /*
  * Returns true if an atomic operation only reads: it has no operands, and its operand arguments are
  * ignored.

@@ -47,22 +47,24 @@ static ssize_t atomic_write(struct fid_ep *fid, const void *buf, size_t count, v
 	return atomic_writev(fid, &ioc, &desc, 1, addr, remote, key, datatype, op, context);
 }
 
-static ssize_t by_msg(struct fid_ep *fid, enum fi_op_type type, struct ofi_atomic_args *args,
-		      const struct fi_msg_atomic *msg, uint64_t flags)
+static ssize_t by_msg(struct fid_ep *fid, enum fi_op_type type, const struct fi_msg_atomic *msg,
+		      const struct fi_ioc *compare, void **compare_desc, size_t compare_count,
+		      struct fi_ioc *result, void **result_desc, size_t result_count,
+		      uint64_t flags)
 {
 	struct ofi_rdm_ep *ep = ofi_rdm_self(fid);
+	struct ofi_atomic_args args;
 
 	if (!msg)
 		return -FI_EINVAL;
-	args->msg = *msg;
-	return ofi_rdm_atomic_work(ep, type, args, ofi_rdm_msg_flags(ep, flags), 0, false);
+	args = ofi_atomic_args(msg, compare, compare_desc, compare_count, result, result_desc,
+			       result_count);
+	return ofi_rdm_atomic_work(ep, type, &args, ofi_rdm_msg_flags(ep, flags), 0, false);
 }
 
 static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, uint64_t flags)
 {
-	struct ofi_atomic_args args = { .result = NULL };
-
-	return by_msg(fid, FI_OP_ATOMIC, &args, msg, flags);
+	return by_msg(fid, FI_OP_ATOMIC, msg, NULL, NULL, 0, NULL, NULL, 0, flags);
 }
 
 static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count, fi_addr_t addr,
@@ -82,12 +84,11 @@ static ssize_t atomic_fetchv(struct fid_ep *fid, const struct fi_ioc *ioc, void 
 			     size_t result_count, fi_addr_t addr, uint64_t remote, uint64_t key,
 			     enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	struct ofi_atomic_args args = {
-		.msg = { ioc, desc, count, addr, NULL, 0, datatype, op, context, 0 },
-		.result = result,
-		.result_count = result_count,
-		.result_desc = result_desc,
+	const struct fi_msg_atomic msg = {
+		ioc, desc, count, addr, NULL, 0, datatype, op, context, 0
 	};
+	struct ofi_atomic_args args =
+		ofi_atomic_args(&msg, NULL, NULL, 0, result, result_desc, result_count);
 
 	return result ? to_region(fid, FI_OP_FETCH_ATOMIC, &args, remote, key,
 				  ofi_rdm_tx_flags(fid, FLAGS))
@@ -109,11 +110,8 @@ static ssize_t atomic_fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *m
 			       struct fi_ioc *result, void **result_desc, size_t result_count,
 			       uint64_t flags)
 {
-	struct ofi_atomic_args args = { .result = result,
-					.result_count = result_count,
-					.result_desc = result_desc };
-
-	return by_msg(fid, FI_OP_FETCH_ATOMIC, &args, msg, flags);
+	return by_msg(fid, FI_OP_FETCH_ATOMIC, msg, NULL, NULL, 0, result, result_desc,
+		      result_count, flags);
 }
 
 static ssize_t atomic_comparev(struct fid_ep *fid, const struct fi_ioc *ioc, void **desc,
@@ -122,15 +120,11 @@ static ssize_t atomic_comparev(struct fid_ep *fid, const struct fi_ioc *ioc, voi
 			       size_t result_count, fi_addr_t addr, uint64_t remote, uint64_t key,
 			       enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	struct ofi_atomic_args args = {
-		.msg = { ioc, desc, count, addr, NULL, 0, datatype, op, context, 0 },
-		.compare = compare,
-		.compare_count = compare_count,
-		.compare_desc = compare_desc,
-		.result = result,
-		.result_count = result_count,
-		.result_desc = result_desc,
+	const struct fi_msg_atomic msg = {
+		ioc, desc, count, addr, NULL, 0, datatype, op, context, 0
 	};
+	struct ofi_atomic_args args = ofi_atomic_args(&msg, compare, compare_desc, compare_count,
+						      result, result_desc, result_count);
 
 	return result ? to_region(fid, FI_OP_COMPARE_ATOMIC, &args, remote, key,
 				  ofi_rdm_tx_flags(fid, FLAGS))
@@ -155,16 +149,8 @@ static ssize_t atomic_comparemsg(struct fid_ep *fid, const struct fi_msg_atomic 
 				 size_t compare_count, struct fi_ioc *result, void **result_desc,
 				 size_t result_count, uint64_t flags)
 {
-	struct ofi_atomic_args args = {
-		.compare = compare,
-		.compare_count = compare_count,
-		.compare_desc = compare_desc,
-		.result = result,
-		.result_count = result_count,
-		.result_desc = result_desc,
-	};
-
-	return by_msg(fid, FI_OP_COMPARE_ATOMIC, &args, msg, flags);
+	return by_msg(fid, FI_OP_COMPARE_ATOMIC, msg, compare, compare_desc, compare_count, result,
+		      result_desc, result_count, flags);
 }
 
 static int check_op(struct fid_ep *fid, enum fi_op_type type, enum fi_datatype datatype,

@@ -233,8 +233,8 @@ static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *m
 	ssize_t ret = msg_prepare(ep, msg, flags, &mode);
 
 	if (ret == -FI_EBADFLAGS)
-		return vrb_trigger_atomic(ep, FI_OP_ATOMIC,
-					  &(struct ofi_atomic_args){ .msg = *msg }, flags);
+		return vrb_trigger_atomic(ep, FI_OP_ATOMIC, (struct ofi_atomic_args){ .msg = *msg },
+					  flags);
 	if (ret)
 		return ret;
 	return do_write(ep, vrb_ioc_addr(msg->msg_iov, msg->iov_count), vrb_first_desc(msg->desc),
@@ -250,12 +250,10 @@ static ssize_t atomic_fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *m
 	ssize_t ret = msg_prepare(ep, msg, flags, &mode);
 
 	if (ret == -FI_EBADFLAGS)
-		return vrb_trigger_atomic(ep, FI_OP_FETCH_ATOMIC,
-					  &(struct ofi_atomic_args){ .msg = *msg,
-								     .result = resultv,
-								     .result_count = result_count,
-								     .result_desc = result_desc },
-					  flags);
+		return vrb_trigger_atomic(
+			ep, FI_OP_FETCH_ATOMIC,
+			ofi_atomic_args(msg, NULL, NULL, 0, resultv, result_desc, result_count),
+			flags);
 	if (ret)
 		return ret;
 	return do_fetch(ep, vrb_ioc_addr(msg->msg_iov, msg->iov_count),
@@ -274,13 +272,9 @@ static ssize_t atomic_comparemsg(struct fid_ep *fid, const struct fi_msg_atomic 
 
 	if (ret == -FI_EBADFLAGS)
 		return vrb_trigger_atomic(ep, FI_OP_COMPARE_ATOMIC,
-					  &(struct ofi_atomic_args){ .msg = *msg,
-								     .compare = comparev,
-								     .compare_count = compare_count,
-								     .compare_desc = compare_desc,
-								     .result = resultv,
-								     .result_count = result_count,
-								     .result_desc = result_desc },
+					  ofi_atomic_args(msg, comparev, compare_desc,
+							  compare_count, resultv, result_desc,
+							  result_count),
 					  flags);
 	if (ret)
 		return ret;

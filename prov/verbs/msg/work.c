@@ -355,8 +355,8 @@ ssize_t vrb_trigger_rma(struct vrb_ep *ep, enum fi_op_type type, const struct fi
 	return msg_trigger(ep, &(struct ofi_call){ type, flags, .rma = *msg });
 }
 
-ssize_t vrb_trigger_atomic(struct vrb_ep *ep, enum fi_op_type type,
-			   const struct ofi_atomic_args *args, uint64_t flags)
+ssize_t vrb_trigger_atomic(struct vrb_ep *ep, enum fi_op_type type, struct ofi_atomic_args args,
+			   uint64_t flags)
 {
-	return msg_trigger(ep, &(struct ofi_call){ type, flags, .atomic = *args });
+	return msg_trigger(ep, &(struct ofi_call){ type, flags, .atomic = args });
 }

@@ -15,8 +15,8 @@ ssize_t vrb_trigger_msg(struct vrb_ep *ep, enum fi_op_type type, const struct fi
 			uint64_t flags);
 ssize_t vrb_trigger_rma(struct vrb_ep *ep, enum fi_op_type type, const struct fi_msg_rma *msg,
 			uint64_t flags);
-ssize_t vrb_trigger_atomic(struct vrb_ep *ep, enum fi_op_type type,
-			   const struct ofi_atomic_args *args, uint64_t flags);
+ssize_t vrb_trigger_atomic(struct vrb_ep *ep, enum fi_op_type type, struct ofi_atomic_args args,
+			   uint64_t flags);
 
 /*
  * Check a call and fill the work request, whose sg_list has room for VRB_IOV_MAX elements. Return 0

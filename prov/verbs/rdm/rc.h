@@ -258,11 +258,9 @@ void vrb_rc_set_modes(struct ofi_rdm_ep *ep, uint64_t flags);
  * A peer gets a memory window to the bytes that it may read or write; without windows it gets a
  * registration of exactly these bytes, which ends with the message.
  */
-int vrb_rdm_mem_reg(struct ofi_rdm_proto_peer *peer, const struct iovec *iov,
-		    enum ofi_rdm_proto_access access, struct ofi_rdm_proto_mr *mr);
+OFI_CALL(ofi_rdm_xport_ops, reg) vrb_rdm_mem_reg;
 int vrb_rdm_mem_bind(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr);
-int vrb_rdm_mem_revoke(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr,
-		       struct ofi_rdm_proto_item *item);
+OFI_CALL(ofi_rdm_xport_ops, revoke) vrb_rdm_mem_revoke;
 void vrb_rdm_mem_dereg(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr);
 /* Frees unused objects. Called when no peer has a right to memory anymore. */
 void vrb_rdm_mem_fini(struct ofi_rdm_ep *ep);
