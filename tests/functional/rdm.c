@@ -140,6 +140,18 @@ static ssize_t poll_both(struct rdm_pair *pair, int side, struct fi_cq_tagged_en
 	return fi_cq_read(pair->side[side].cq, entry, 1);
 }
 
+void rdm_write_fenced(struct rdm_pair *pair, const void *from, struct fi_rma_iov to)
+{
+	struct iovec iov = { (void *)(uintptr_t)from, to.len };
+	struct fi_msg_rma msg = { .msg_iov = &iov,
+				  .iov_count = 1,
+				  .addr = pair->side[0].peer,
+				  .rma_iov = &to,
+				  .rma_iov_count = 1 };
+
+	OK(fi_writemsg(pair->side[0].ep, &msg, FI_FENCE | FI_COMPLETION));
+}
+
 void rdm_order(struct rdm_pair *pair)
 {
 	int i;

@@ -68,6 +68,8 @@ void rdm_reopen_selective(struct rdm_pair *pair, int side);
  * queue.
  */
 struct fi_cq_tagged_entry rdm_wait(struct rdm_pair *pair, int side);
+/* Writes from side 0 to side 1, behind a fence, with a completion. */
+void rdm_write_fenced(struct rdm_pair *pair, const void *from, struct fi_rma_iov to);
 /*
  * Takes the locks of both endpoints. The progress thread of the library may do an RMA or an atomic
  * at its target; the device orders that for the test, but ThreadSanitizer sees only locks. A test

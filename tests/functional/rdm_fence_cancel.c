@@ -36,19 +36,6 @@ static void send_until_halted(void *context)
 	CHECK(!"halted");
 }
 
-static void write_fenced(uint64_t key)
-{
-	struct iovec iov = { &value, 8 };
-	struct fi_rma_iov place = { (uintptr_t)&target, 8, key };
-	struct fi_msg_rma msg = { .msg_iov = &iov,
-				  .iov_count = 1,
-				  .addr = pair.side[0].peer,
-				  .rma_iov = &place,
-				  .rma_iov_count = 1 };
-
-	OK(fi_writemsg(pair.side[0].ep, &msg, FI_FENCE | FI_COMPLETION));
-}
-
 static void test(void)
 {
 	struct fi_cq_err_entry error = { 0 };
@@ -58,7 +45,8 @@ static void test(void)
 	rdm_open(&pair, RDM_PROV_KEYS);
 	OK(fi_mr_reg(pair.domain, &target, 8, FI_REMOTE_WRITE, 0, 0, 0, &mr, NULL));
 	send_until_halted(&value);
-	write_fenced(fi_mr_key(mr));
+	rdm_write_fenced(&pair, &value,
+			 (struct fi_rma_iov){ (uintptr_t)&target, 8, fi_mr_key(mr) });
 	CHECK(!completes());
 	EQUAL(target, 0);
 	OK(fi_cancel(&pair.side[0].ep->fid, &value));

@@ -16,19 +16,6 @@ static void send_silent(void)
 	OK(fi_sendmsg(pair.side[0].ep, &msg, FI_INJECT_COMPLETE));
 }
 
-static void write_fenced(uint64_t key)
-{
-	struct iovec iov = { &value, 8 };
-	struct fi_rma_iov place = { (uintptr_t)&target, 8, key };
-	struct fi_msg_rma msg = { .msg_iov = &iov,
-				  .iov_count = 1,
-				  .addr = pair.side[0].peer,
-				  .rma_iov = &place,
-				  .rma_iov_count = 1 };
-
-	OK(fi_writemsg(pair.side[0].ep, &msg, FI_FENCE | FI_COMPLETION));
-}
-
 static void test(void)
 {
 	struct fid_mr *mr;
@@ -39,7 +26,8 @@ static void test(void)
 	OK(fi_mr_reg(pair.domain, &target, 8, FI_REMOTE_WRITE, 0, 0, 0, &mr, NULL));
 	OK(fi_recv(pair.side[1].ep, &in, 8, NULL, FI_ADDR_UNSPEC, NULL));
 	send_silent();
-	write_fenced(fi_mr_key(mr));
+	rdm_write_fenced(&pair, &value,
+			 (struct fi_rma_iov){ (uintptr_t)&target, 8, fi_mr_key(mr) });
 	rdm_wait(&pair, 0);
 	rdm_order(&pair);
 	EQUAL(target, 7);
