@@ -57,7 +57,7 @@ static void without_capability(struct end *end)
 static void busy(struct end *end)
 {
 	struct sockaddr_in in = group_addr(GROUP);
-	struct fid_ep *alias;
+	struct fid_ep *alias = NULL;
 
 	OK(fi_join(end->ep, &in, 0, &mc, NULL));
 	CHECK(mc);
