@@ -315,7 +315,7 @@ static void out_of_memory(void **state)
 	scene_close(true);
 }
 
-/* Members that disagree on who takes part do not get a group; the same group can form again. */
+/* The same members can form another group beside the first. */
 static void agreements(void **state)
 {
 	fi_addr_t first;

@@ -93,8 +93,10 @@ bool vrb_cq_drain(struct vrb_cq *cq, struct vrb_wq *wq)
 	vrb_cq_lock(cq);
 	blocked = cq->kept;
 	vrb_cq_unlock(cq);
-	if (!blocked || wq->unordered)
-		return vrb_wq_used(wq) && !blocked;
+	if (!blocked)
+		return vrb_wq_used(wq);
+	if (wq->unordered)
+		return false;
 	vrb_cq_save(cq);
 	return !vrb_cq_has_all(cq, wq);
 }

@@ -279,7 +279,7 @@ int vrb_cq_count_open(struct vrb_cq *cq)
 }
 
 /* Returns the slot after those whose completions were already polled and wait for a reader. */
-static struct vrb_slot *first_to_count(const struct vrb_cq *cq, const struct vrb_wq *wq)
+static struct vrb_slot *first_unpolled(const struct vrb_cq *cq, const struct vrb_wq *wq)
 {
 	struct vrb_slot *first = wq->tail;
 	const struct ibv_wc *wc;
@@ -300,7 +300,7 @@ bool vrb_cq_has_all(struct vrb_cq *cq, const struct vrb_wq *wq)
 	bool all;
 
 	vrb_cq_lock(cq);
-	all = first_to_count(cq, wq) == __atomic_load_n(&wq->head, __ATOMIC_ACQUIRE);
+	all = first_unpolled(cq, wq) == __atomic_load_n(&wq->head, __ATOMIC_ACQUIRE);
 	vrb_cq_unlock(cq);
 	return all;
 }
@@ -312,7 +312,7 @@ int vrb_cq_count_late(struct vrb_cq *cq, struct vrb_wq *wq, struct ofi_cntr *con
 	vrb_cq_lock(cq);
 	ret = vrb_cq_count_open(cq);
 	if (!ret && !wq->cntrs) {
-		wq->counted = first_to_count(cq, wq);
+		wq->counted = first_unpolled(cq, wq);
 		wq->cntrs = cntrs;
 	}
 	vrb_cq_unlock(cq);

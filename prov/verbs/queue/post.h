@@ -55,7 +55,10 @@ ssize_t vrb_rq_post_slow(struct vrb_wq *rq, struct ibv_recv_wr *wr, void *contex
 			 size_t len);
 /* Takes credits for count slots that are taken next. Returns 0 or -FI_E*. */
 ssize_t vrb_wq_reserve(struct vrb_wq *wq, uint32_t count);
-/* Handles a post that failed with errno err: gives its slot back. Returns -FI_E*. */
+/*
+ * Handles a post that failed with errno err: gives its slot back. Returns -FI_E*, or 0 if the
+ * device is lost, so that the CQ completes the work request.
+ */
 ssize_t vrb_wq_post_failed(struct vrb_wq *wq, int err);
 
 OFI_INLINE bool vrb_wq_usual(const struct vrb_wq *wq)

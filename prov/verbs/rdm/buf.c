@@ -12,6 +12,7 @@
 #include "prov/verbs/provider/mr.h"
 #include "prov/verbs/provider/prov.h"
 #include "src/ds/clock.h"
+#include "src/ds/min.h"
 
 #define CHUNK_BUFS   32u
 #define RESERVE_BUFS 4u	  /* for sends, however little memory there is */
@@ -267,12 +268,6 @@ static bool may_grow(const struct vrb_rdm_rx_ring *ring, bool held)
 	       (!ring->grow_at || ofi_now_ms() >= ring->grow_at);
 }
 
-/* Returns the number of buffers not to post: less than the reserve if most of them are missing. */
-static uint32_t rx_reserve(const struct vrb_rdm_rx_ring *ring)
-{
-	return ring->reserve < ring->count / 4 ? ring->reserve : ring->count / 4;
-}
-
 /* Links at most `want` work requests. Returns their number. */
 static uint32_t chain_recvs(struct vrb_rdm_rx_ring *ring, uint32_t want, struct ibv_recv_wr **first)
 {
@@ -282,7 +277,8 @@ static uint32_t chain_recvs(struct vrb_rdm_rx_ring *ring, uint32_t want, struct 
 	while (ring->free_count < want + ring->reserve && may_grow(ring, ring->held))
 		rx_grow(ring);
 	*first = ring->free;
-	reserve = rx_reserve(ring);
+	/* The queue gets most of the buffers, even if there is only one chunk of them. */
+	reserve = (uint32_t)ofi_min(ring->reserve, ring->count / 4);
 	if (want + reserve > ring->free_count)
 		want = ring->free_count > reserve ? ring->free_count - reserve : 0;
 	if (ring->free_count <= want) {

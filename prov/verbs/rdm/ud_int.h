@@ -573,7 +573,8 @@ int vrb_ud_set_name(struct vrb_ud *all);
 /* Draws the key of the name. Returns 0 or -FI_EIO. */
 int vrb_ud_draw_key(struct vrb_ud *all);
 
-/* What the ends of a connection say (ud_words.c). Returns the one that has the request, or NULL. */
+/* What the ends of a connection say about themselves (ud_words.c). */
+/* Returns the connection that has such a request, NULL for none. */
 struct vrb_rc_conn *vrb_ud_known(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event);
 /* Removes the connection from those that vrb_ud_known() finds. */
 void vrb_ud_unknow(struct vrb_ud_conn *ud);
