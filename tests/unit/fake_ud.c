@@ -113,3 +113,12 @@ void fake_orphan(struct ibv_qp *qp)
 	count += forget(fake_cq(qp->recv_cq), qp->qp_num);
 	fake.stale += fake.flushes ? count : 0;
 }
+
+int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+		 struct ibv_qp_init_attr *init)
+{
+	(void)mask;
+	attr->qp_state = qp->state;
+	*init = fake_qp(qp)->init;
+	return 0;
+}

@@ -275,6 +275,8 @@ static int refused(struct fake_qp *qp)
 
 	if (qp->deaf && qp->ibv.state == IBV_QPS_ERR)
 		return ENODEV;
+	if (fake.strict && qp->ibv.state != IBV_QPS_RTS)
+		return EINVAL;
 	if (err && qp->post_good) {
 		qp->post_good--;
 		return 0;
@@ -547,19 +549,12 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 		return EINVAL;
 	qp->state = attr->qp_state;
 	fake_qp(qp)->attr = *attr;
+	if (qp->state == IBV_QPS_RESET)
+		fake_orphan(qp);
 	if (qp->state == IBV_QPS_ERR)
 		fake_note_end("error");
 	if (qp->state == IBV_QPS_ERR && !fake_qp(qp)->deaf)
 		fake_flush(qp);
-	return 0;
-}
-
-int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
-		 struct ibv_qp_init_attr *init)
-{
-	(void)mask;
-	attr->qp_state = qp->state;
-	*init = fake_qp(qp)->init;
 	return 0;
 }
 

@@ -89,8 +89,9 @@ struct fake_device {
 	 * test adds.
 	 */
 	char ends[128];
-	bool forgets;	/* ibv_destroy_qp discards the QP's completions, like mlx5 */
+	bool forgets;	/* ibv_destroy_qp and a reset discard the QP's completions, like mlx5 */
 	bool flushes;	/* it flushes the QP, and polling fails at what is in CQs, like libefa */
+	bool strict;	/* queue pairs accept posts in RTS only, like bnxt_re */
 	bool no_events; /* CQs have no channel */
 	void (*on_end)(void); /* called when a queue pair or a region ends */
 	bool *dying;	      /* set when a shared receive queue has been created */

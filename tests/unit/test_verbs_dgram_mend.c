@@ -55,9 +55,8 @@ static void fail_recv(struct rig *rig)
 }
 
 /* Sends without a completion that were sent before the error are retired, too. */
-static void test_mend_after_inject(void **state)
+static void mend_after_inject(struct rig *rig)
 {
-	struct rig *rig = *state;
 	int i;
 
 	open_dgram(rig);
@@ -66,6 +65,44 @@ static void test_mend_after_inject(void **state)
 		fake_complete_sends(rig_qp(rig), 1, IBV_WC_SUCCESS);
 		assert_int_equal(fi_recv(rig->ep, buf, 10, NULL, 0, NULL), 0);
 		fail_recv(rig);
+		assert_int_equal(fi_inject(rig->ep, buf, 8, to), 0);
+		assert_int_equal(rig_qp(rig)->state, IBV_QPS_RTS);
+		fake_complete_sends(rig_qp(rig), 1, IBV_WC_SUCCESS);
+		rig_no_entry(rig->cq[0]);
+	}
+	close_dgram(rig);
+}
+
+static void test_mend_after_inject(void **state)
+{
+	mend_after_inject(*state);
+}
+
+/* No marker can be posted, so the queue pair is reset. */
+static void test_mend_strict(void **state)
+{
+	fake.strict = true;
+	mend_after_inject(*state);
+}
+
+/* The reset discards no completion that the application has not read, and none is read twice. */
+static void test_mend_strict_unread(void **state)
+{
+	struct rig *rig = *state;
+	int i;
+
+	fake.strict = fake.forgets = true;
+	open_dgram(rig);
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(fi_recv(rig->ep, buf, 10, NULL, 0, NULL), 0);
+		assert_int_equal(fi_send(rig->ep, buf, 8, NULL, to, &i), 0);
+		assert_int_equal(fi_inject(rig->ep, buf, 8, to), 0);
+		fake_complete_sends(rig_qp(rig), 2, IBV_WC_SUCCESS);
+		fail_recv(rig);
+		assert_int_equal(fi_inject(rig->ep, buf, 8, to), -FI_EAGAIN);
+		assert_int_equal(rig_qp(rig)->state, IBV_QPS_ERR);
+		assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &i);
+		rig_no_entry(rig->cq[0]);
 		assert_int_equal(fi_inject(rig->ep, buf, 8, to), 0);
 		assert_int_equal(rig_qp(rig)->state, IBV_QPS_RTS);
 		fake_complete_sends(rig_qp(rig), 1, IBV_WC_SUCCESS);
@@ -150,10 +187,9 @@ static void test_full_recv_queue_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_mend_after_inject),
-		RIG_TEST(test_flushed_inject),
-		RIG_TEST(test_full_send_queue_fails),
-		RIG_TEST(test_full_recv_queue_fails),
+		RIG_TEST(test_mend_after_inject),     RIG_TEST(test_mend_strict),
+		RIG_TEST(test_mend_strict_unread),    RIG_TEST(test_flushed_inject),
+		RIG_TEST(test_full_send_queue_fails), RIG_TEST(test_full_recv_queue_fails),
 	};
 
 	return RIG_RUN("dgram mend", tests);

@@ -268,6 +268,26 @@ static bool lacks_marker(const struct vrb_wq *sq)
 }
 
 /*
+ * Used if the device refuses posts in the error state. A queue pair that is reset completes nothing
+ * more, so sends that request no completion and have none are over.
+ */
+static void reset_silent(struct vrb_dgram *ep)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	const struct vrb_slot *head = ep->ep.sq->head;
+	struct vrb_wq *sq = ep->ep.sq;
+	struct vrb_slot *slot = sq->tail;
+
+	if (!vrb_cq_has_none(sq->cq, sq))
+		return;
+	while (slot->next != head && !slot->signal)
+		slot = slot->next;
+	if (slot->next == head && !ibv_modify_qp(ep->ep.qp, &attr, IBV_QP_STATE) &&
+	    vrb_cq_has_none(sq->cq, sq))
+		vrb_wq_retire(sq, slot, 0);
+}
+
+/*
  * Retires sends that were successful before the error and request no completion, which the device
  * does not flush. A marker behind them is flushed after everything else. A queue that takes its
  * credits from a pool requests all completions and lacks no marker.
@@ -277,8 +297,9 @@ static void flush_silent(struct vrb_dgram *ep)
 	struct vrb_wq *sq = ep->ep.sq;
 
 	vrb_batch_ring(&ep->ep, 0);
-	if (lacks_marker(sq) && vrb_wq_refresh(sq))
-		vrb_dgram_post_marker(ep);
+	if (lacks_marker(sq) && vrb_wq_refresh(sq) &&
+	    (ep->ep.qp->state == IBV_QPS_RESET || !vrb_dgram_post_marker(ep)))
+		reset_silent(ep);
 	vrb_wq_guard(sq);
 	vrb_cq_reclaim(sq->cq);
 }

@@ -197,6 +197,11 @@ int vrb_cq_count_late(struct vrb_cq *cq, struct vrb_wq *wq, struct ofi_cntr *con
 void vrb_cq_save(struct vrb_cq *cq);
 /* Returns true if all work requests of an ordered queue have completed, read or not. */
 bool vrb_cq_has_all(struct vrb_cq *cq, const struct vrb_wq *wq);
+/*
+ * Stores the device's completions. Returns true if none of the queue's waits to be read; false also
+ * if another thread reads, or without memory.
+ */
+bool vrb_cq_has_none(struct vrb_cq *cq, const struct vrb_wq *wq);
 /* Stops counting for a queue that closes. */
 void vrb_cq_count_forget(struct vrb_wq *wq);
 /* Drops stored completions of a queue that closes. */

@@ -255,15 +255,20 @@ static void save_wcs(struct vrb_cq *cq)
 		vrb_cq_set_special(cq, VRB_CQ_SAVED, true);
 }
 
-void vrb_cq_save(struct vrb_cq *cq)
+static void save_all(struct vrb_cq *cq)
 {
-	vrb_cq_lock(cq);
 	if (vrb_cq_counts(cq)) {
 		while (vrb_cq_fetch(cq) > 0)
 			;
 	} else {
 		save_wcs(cq);
 	}
+}
+
+void vrb_cq_save(struct vrb_cq *cq)
+{
+	vrb_cq_lock(cq);
+	save_all(cq);
 	vrb_cq_unlock(cq);
 }
 
@@ -303,6 +308,18 @@ bool vrb_cq_has_all(struct vrb_cq *cq, const struct vrb_wq *wq)
 	all = first_unpolled(cq, wq) == __atomic_load_n(&wq->head, __ATOMIC_ACQUIRE);
 	vrb_cq_unlock(cq);
 	return all;
+}
+
+bool vrb_cq_has_none(struct vrb_cq *cq, const struct vrb_wq *wq)
+{
+	bool none;
+
+	if (cq->locked && !ofi_trylock(&cq->lock))
+		return false;
+	save_all(cq);
+	none = cq->store.size >= cq->capacity && first_unpolled(cq, wq) == wq->tail;
+	vrb_cq_unlock(cq);
+	return none;
 }
 
 int vrb_cq_count_late(struct vrb_cq *cq, struct vrb_wq *wq, struct ofi_cntr *const *cntrs)
