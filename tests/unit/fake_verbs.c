@@ -228,6 +228,7 @@ struct fake_post *fake_add(struct fake_queue *queue, const struct ibv_sge *sge, 
 	int i;
 
 	assert_in_range(count, 0, limit);
+	assert_true(count || !sge || !sge->length); /* some drivers use the first one even so */
 	if (queue->count == queue->room)
 		fail_msg("queue of %u work requests overrun", queue->room);
 	post = &queue->posts[(queue->first + queue->count++) % queue->room];

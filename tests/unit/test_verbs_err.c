@@ -165,6 +165,8 @@ static void test_eq_strerror(void **state)
 	(void)state;
 	assert_ptr_equal(vrb_eq_strerror(8, NULL, 0, text, sizeof(text)), text);
 	assert_non_null(strstr(text, "nobody listens"));
+	assert_non_null(strstr(vrb_eq_strerror(6, NULL, 0, NULL, 0), "no longer knows"));
+	assert_non_null(strstr(vrb_eq_strerror(10, NULL, 0, NULL, 0), "stale connection"));
 	vrb_eq_strerror(28, NULL, 0, text, sizeof(text));
 	assert_non_null(strstr(text, "application"));
 	assert_non_null(strstr(text, "28"));

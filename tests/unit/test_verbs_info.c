@@ -194,7 +194,8 @@ static void test_iwarp(void **state)
 	assert_false(info->caps & FI_ATOMIC);
 	assert_int_equal(info->domain_attr->cq_data_size, 0);
 	assert_int_equal(info->mode, 0);
-	assert_false(info->tx_attr->op_flags & FI_REMOTE_CQ_DATA);
+	assert_false(info->tx_attr->op_flags & (FI_REMOTE_CQ_DATA | FI_DELIVERY_COMPLETE));
+	assert_true(info->tx_attr->op_flags & FI_TRANSMIT_COMPLETE);
 	assert_string_equal(info->fabric_attr->name, "Ethernet");
 }
 

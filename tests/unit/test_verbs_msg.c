@@ -279,12 +279,58 @@ static void test_recv_null(void **state)
 	assert_int_equal(fi_sendv(rig->ep, &iov, NULL, 1, 0, buf), -FI_EINVAL);
 }
 
+/* mlx4 and mlx5 take the highest bit of a segment's length for a flag. */
+static void test_recv_long(void **state)
+{
+	const size_t lens[] = { INT32_MAX, 1UL << 31, (1UL << 31) + 1, UINT32_MAX };
+	struct iovec iov[2] = { { buf, 1 } };
+	struct rig *rig = *state;
+	size_t i;
+
+	open_all(rig);
+	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		assert_int_equal(fi_recv(rig->ep, buf, lens[i], DESC, 0, NULL), 0);
+		check_sge(&received(rig)->sge[0], buf, INT32_MAX);
+		iov[1] = (struct iovec){ buf, lens[i] - 1 };
+		assert_int_equal(fi_recvv(rig->ep, iov, NULL, 2, 0, NULL), 0);
+		assert_int_equal(received(rig)->sge[0].length, 1);
+		assert_int_equal(received(rig)->sge[1].length, i ? INT32_MAX : INT32_MAX - 1);
+	}
+}
+
+/* Devices whose messages have 2 GiB take buffers of that size. */
+static void test_recv_longest(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->info->ep_attr->max_msg_size = 1UL << 31;
+	open_all(rig);
+	assert_int_equal(fi_recv(rig->ep, buf, 1UL << 31, DESC, 0, NULL), 0);
+	check_sge(&received(rig)->sge[0], buf, 1UL << 31);
+}
+
+static void test_iwarp(void **state)
+{
+	struct fi_msg_rma rma = { .rma_iov_count = 1 };
+	struct fi_msg msg = { .iov_count = 0 };
+	struct rig *rig = *state;
+
+	fake.device.transport_type = IBV_TRANSPORT_IWARP;
+	open_all(rig);
+	assert_int_equal(fi_sendmsg(rig->ep, &msg, FI_DELIVERY_COMPLETE), -FI_EBADFLAGS);
+	assert_int_equal(fi_sendmsg(rig->ep, &msg, FI_TRANSMIT_COMPLETE), 0);
+	rma.rma_iov = &(struct fi_rma_iov){ 0 };
+	assert_int_equal(fi_writemsg(rig->ep, &rma, FI_DELIVERY_COMPLETE), -FI_EBADFLAGS);
+	assert_int_equal(fi_readmsg(rig->ep, &rma, FI_DELIVERY_COMPLETE), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_send),  RIG_TEST(test_senddata),	     RIG_TEST(test_inject),
-		RIG_TEST(test_sendv), RIG_TEST(test_sendmsg),	     RIG_TEST(test_selective),
-		RIG_TEST(test_recv),  RIG_TEST(test_default_inject), RIG_TEST(test_recv_null),
+		RIG_TEST(test_send),	  RIG_TEST(test_senddata),	 RIG_TEST(test_inject),
+		RIG_TEST(test_sendv),	  RIG_TEST(test_sendmsg),	 RIG_TEST(test_selective),
+		RIG_TEST(test_recv),	  RIG_TEST(test_default_inject), RIG_TEST(test_recv_null),
+		RIG_TEST(test_recv_long), RIG_TEST(test_recv_longest),	 RIG_TEST(test_iwarp),
 	};
 
 	return RIG_RUN("verbs_msg", tests);

@@ -254,13 +254,23 @@ static void test_cancel(void **state)
 	assert_ptr_equal(rig_entry(rig->cq[1]).op_context, &mark);
 }
 
+static void test_long(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->info->rx_attr->size = 1;
+	open_ep(rig, PART);
+	assert_int_equal(post(rig, UINT32_MAX, FI_MULTI_RECV), 0);
+	assert_int_equal(fake_qp(rig_qp(rig))->recvs.last.sge[0].length, INT32_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_parts),	RIG_TEST(test_completions), RIG_TEST(test_room),
 		RIG_TEST(test_bad),	RIG_TEST(test_not_asked),   RIG_TEST(test_op_flags),
 		RIG_TEST(test_errors),	RIG_TEST(test_lost),	    RIG_TEST(test_post_fails),
-		RIG_TEST(test_counted), RIG_TEST(test_cancel),
+		RIG_TEST(test_counted), RIG_TEST(test_cancel),	    RIG_TEST(test_long),
 	};
 
 	return RIG_RUN("verbs_multi", tests);

@@ -132,6 +132,8 @@ static void test_posts(void **state)
 		assert_ptr_equal(rig_entry(rig->cq[1]).op_context, &srx_mark[i]);
 	}
 	assert_int_equal(fi_rx_size_left(rig_srx), SRX_SIZE);
+	assert_int_equal(fi_recv(rig_srx, srx_buf, UINT32_MAX, NULL, 0, NULL), 0);
+	assert_int_equal(last->len, INT32_MAX);
 	srx_close_ep(&rig->ep);
 	assert_int_equal(fi_close(&rig_srx->fid), 0);
 }

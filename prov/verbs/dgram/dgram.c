@@ -85,8 +85,7 @@ int vrb_dgram_init(struct vrb_dgram *ep, const struct fi_info *info)
 
 	ofi_lock_init(&ep->mc_lock);
 	ep->prefix = info->mode & FI_MSG_PREFIX ? VRB_GRH_SIZE : 0;
-	/* Drivers without order keep 16 bits of a length, which is more than a datagram has. */
-	ep->recv_max = (ep->ep.domain->unordered ? UINT16_MAX : UINT32_MAX) - ep->prefix;
+	ep->recv_max = ep->ep.domain->recv_max - ep->prefix;
 	ep->ep.rq->dgram = true;
 	ep->tclass = vrb_tclass_of(ep->ep.domain->base.info, info);
 	if (!ret)

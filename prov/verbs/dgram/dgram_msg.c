@@ -380,14 +380,9 @@ static ssize_t post_recv(struct vrb_dgram *ep, struct ibv_sge *sge, size_t count
 			 size_t len, void *context, uint64_t flags)
 {
 	struct ibv_recv_wr wr = { .num_sge = (int)count };
-	uint32_t max = (uint32_t)(ep->recv_max + ep->prefix);
 	int headers;
-	size_t i;
 
 	sge[0] = ep->rx_sge[0];
-	for (i = 1; i <= count; i++)
-		if (sge[i].length > max)
-			sge[i].length = max;
 	vrb_wq_enter(ep->ep.rq, ep->ep.lock_posts);
 	headers = aim_header(ep, sge, buf);
 	wr.sg_list = sge + 1 - headers;
@@ -407,7 +402,7 @@ static OFI_OUTLINE ssize_t recv_slow(struct fid_ep *fid, void *buf, size_t len, 
 		return -FI_EMSGSIZE;
 	if ((ep->prefix && !buf) || len < ep->prefix)
 		return -FI_EINVAL;
-	vrb_sge_set(&sge[1], buf, len, desc);
+	vrb_sge_set_recv(&sge[1], buf, len, desc, ep->ep.domain->recv_max);
 	return post_recv(ep, sge, len != 0, buf, len, context, ep->ep.rx_flags);
 }
 
@@ -475,7 +470,8 @@ static ssize_t dgram_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint6
 		return -FI_EINVAL;
 	if (ofi_unlikely(flags & ~OFI_RX_FLAGS))
 		return -FI_EBADFLAGS;
-	ret = vrb_sge_fill_recv(sge + 1, msg, ep->ep.info->rx_attr->iov_limit, &len);
+	ret = vrb_sge_fill_recv(sge + 1, msg, ep->ep.info->rx_attr->iov_limit,
+				ep->ep.domain->recv_max, &len);
 	if (ofi_unlikely(ret))
 		return ret;
 	if (ofi_unlikely(ep->prefix && (!len || sge[1].length < ep->prefix)))

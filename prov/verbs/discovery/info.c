@@ -56,10 +56,9 @@ static size_t iov_limit(const struct vrb_device *dev)
 
 static void set_tx(struct fi_tx_attr *tx, const struct vrb_device *dev)
 {
-	tx->op_flags = FI_INJECT | FI_COMPLETION | FI_FENCE | FI_INJECT_COMPLETE |
-		       FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE;
-	if (!is_iwarp(dev))
-		tx->op_flags |= FI_REMOTE_CQ_DATA;
+	tx->op_flags =
+		FI_INJECT | FI_COMPLETION | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE;
+	tx->op_flags |= is_iwarp(dev) ? 0 : FI_REMOTE_CQ_DATA | FI_DELIVERY_COMPLETE;
 	tx->msg_order = device_order(dev);
 	tx->comp_order = FI_ORDER_STRICT;
 	tx->inject_size = dev->max_inline;

@@ -385,8 +385,10 @@ static int ep_setup(struct vrb_ep *ep, const struct fi_info *info)
 		ep->info->tx_attr->iov_limit = 1;
 	if (!ep->info->rx_attr->iov_limit)
 		ep->info->rx_attr->iov_limit = 1;
-	ep->tx_flags = vrb_ep_is_dgram(ep) ? VRB_TX_FLAGS & ~FI_DELIVERY_COMPLETE : VRB_TX_FLAGS;
-	ep->tx_flags |= info->caps & FI_MULTICAST;
+	ep->tx_flags = VRB_TX_FLAGS | (info->caps & FI_MULTICAST);
+	/* iWARP reports that the peer's TCP has the data at most. */
+	if (vrb_ep_is_dgram(ep) || ep->domain->ctx->device->transport_type == IBV_TRANSPORT_IWARP)
+		ep->tx_flags &= ~FI_DELIVERY_COMPLETE;
 	ep->lock_posts = posts_need_lock(ep);
 	ep->inject_size = info->tx_attr->inject_size;
 	ep->max_msg_size = info->ep_attr->max_msg_size;

@@ -147,7 +147,7 @@ static ssize_t inject_rma(struct fid_ep *ep, const void *buf, const struct fi_rm
 /* Operations that wait for a counter use the path of all endpoints. */
 ssize_t vrb_hmem_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
-	if (!msg || flags & ~VRB_TX_FLAGS)
+	if (!msg || flags & ~vrb_ep(fid)->tx_flags)
 		return vrb_msg_ops.sendmsg(fid, msg, flags);
 	return hmem_send(fid, msg, flags, 0);
 }
@@ -185,7 +185,7 @@ ssize_t vrb_hmem_inject_writedata(struct fid_ep *ep, const void *buf, size_t len
 
 ssize_t vrb_hmem_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
 {
-	if (!msg || msg->rma_iov_count != 1 || !msg->rma_iov || flags & ~VRB_TX_FLAGS)
+	if (!msg || msg->rma_iov_count != 1 || !msg->rma_iov || flags & ~vrb_ep(fid)->tx_flags)
 		return vrb_rma_ops.writemsg(fid, msg, flags);
 	return hmem_write(fid, msg, flags, 0);
 }

@@ -122,7 +122,7 @@ OFI_INLINE ssize_t send_single(struct vrb_ep *ep, const struct fi_msg *msg, uint
 	struct ibv_send_wr *wr;
 	ssize_t ret;
 
-	ret = vrb_tx_mode(ep, flags, VRB_TX_FLAGS, iov->iov_len, &mode);
+	ret = vrb_tx_mode(ep, flags, ep->tx_flags, iov->iov_len, &mode);
 	if (ofi_unlikely(ret))
 		return ret == -FI_EBADFLAGS ? vrb_trigger_msg(ep, FI_OP_SEND, msg, flags) : ret;
 	vrb_wq_enter(sq, lock);
@@ -141,7 +141,7 @@ OFI_INLINE ssize_t send_build(const struct vrb_ep *ep, const struct fi_msg *msg,
 				   ep->info->tx_attr->iov_limit, false, len);
 
 	if (ofi_likely(!ret))
-		ret = vrb_tx_mode(ep, flags, VRB_TX_FLAGS, *len, mode);
+		ret = vrb_tx_mode(ep, flags, ep->tx_flags, *len, mode);
 	if (ofi_unlikely(ret))
 		return ret;
 	wr->num_sge = *len ? (int)msg->iov_count : 0;
@@ -232,7 +232,7 @@ static OFI_OUTLINE ssize_t send_more(struct fid_ep *fid, const struct fi_msg *ms
 		return send_more_slow(fid, msg, flags);
 	len = msg->msg_iov->iov_len;
 	if (!vrb_fast(msg->msg_iov->iov_base, len, ep->max_msg_size) ||
-	    ofi_unlikely(vrb_tx_mode(ep, flags, VRB_TX_FLAGS, len, &mode) ||
+	    ofi_unlikely(vrb_tx_mode(ep, flags, ep->tx_flags, len, &mode) ||
 			 !ofi_trylock(&sq->lock)))
 		return send_more_slow(fid, msg, flags);
 	n = vrb_wq_special(sq);
@@ -281,7 +281,7 @@ static OFI_OUTLINE ssize_t recv_slow(struct fid_ep *fid, void *buf, size_t len, 
 	(void)src;
 	if (len > UINT32_MAX)
 		return -FI_EMSGSIZE;
-	vrb_sge_set(&sge, buf, len, desc);
+	vrb_sge_set_recv(&sge, buf, len, desc, ep->domain->recv_max);
 	vrb_wq_enter(ep->rq, ep->lock_posts);
 	return vrb_rq_post(ep->rq, &wr, context, ep->rx_flags, len, ep->lock_posts);
 }
@@ -316,7 +316,7 @@ OFI_INLINE ssize_t msg_recv_on(struct fid_ep *fid, void *buf, size_t len, void *
 	struct vrb_wq *rq = ep->rq;
 	int err;
 
-	if (ofi_unlikely(!buf || (len - 1) >> 31))
+	if (ofi_unlikely(!buf || len - 1 >= INT32_MAX))
 		return recv_slow(fid, buf, len, desc, src, context);
 	if (lock && ofi_unlikely(!ofi_trylock(&rq->lock)))
 		return recv_contended(fid, buf, len, desc, src, context);
@@ -352,7 +352,7 @@ static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 		return -FI_EINVAL;
 	if (ofi_unlikely(flags & ~OFI_RX_FLAGS))
 		return vrb_trigger_msg(ep, FI_OP_RECV, msg, flags);
-	ret = vrb_sge_fill_recv(sge, msg, ep->info->rx_attr->iov_limit, &len);
+	ret = vrb_sge_fill_recv(sge, msg, ep->info->rx_attr->iov_limit, ep->domain->recv_max, &len);
 	if (ofi_unlikely(ret))
 		return ret;
 	wr.num_sge = len ? (int)msg->iov_count : 0;

@@ -53,7 +53,8 @@ static void fill_recv(struct vrb_wq *rq, struct ibv_recv_wr *wr, struct ibv_sge 
 			size = left;
 			flags = (flags & ~VRB_SILENT) | FI_MULTI_RECV;
 		}
-		vrb_sge_set(&sge[i], at, size, msg->desc ? msg->desc[0] : NULL);
+		vrb_sge_set_recv(&sge[i], at, size, msg->desc ? msg->desc[0] : NULL,
+				 rq->ep->domain->recv_max);
 		rq->head->buf = at;
 		wr[i] = (struct ibv_recv_wr){
 			.wr_id = vrb_wq_take(rq, msg->context, flags, size),

@@ -239,7 +239,7 @@ OFI_INLINE ssize_t rma_build(const struct vrb_ep *ep, const struct fi_msg_rma *m
 	ret = vrb_sge_fill(wr->sg_list, msg->msg_iov, msg->desc, msg->iov_count,
 			   ep->info->tx_attr->iov_limit, false, len);
 	if (!ret)
-		ret = vrb_tx_mode(ep, flags, read ? READ_FLAGS : VRB_TX_FLAGS, *len, mode);
+		ret = vrb_tx_mode(ep, flags, read ? READ_FLAGS : ep->tx_flags, *len, mode);
 	if (ret)
 		return ret;
 	if (msg->rma_iov[0].len != *len || (data && msg->data > VRB_CQ_DATA_MAX))
@@ -289,7 +289,7 @@ OFI_INLINE ssize_t rma_msg(struct fid_ep *fid, const struct fi_msg_rma *msg, uin
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 
-	if (!is_single(ep, msg) || ofi_unlikely(flags & ~USUAL_FLAGS))
+	if (!is_single(ep, msg) || ofi_unlikely(flags & ~(USUAL_FLAGS & ep->tx_flags)))
 		return rmamsg_any(ep, msg, flags, read);
 	return post_single(ep, msg, flags, read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, lock);
 }

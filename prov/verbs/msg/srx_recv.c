@@ -40,7 +40,7 @@ OFI_INLINE ssize_t srx_recv_on(struct fid_ep *fid, void *buf, size_t len, void *
 	if (ofi_unlikely(len > UINT32_MAX))
 		return -FI_EMSGSIZE;
 	vrb_wq_enter(&srq->wq, lock);
-	vrb_sge_set(&srq->wq.sge, buf, len, desc);
+	vrb_sge_set_recv(&srq->wq.sge, buf, len, desc, srq->domain->recv_max);
 	srq->wq.recv.num_sge = len != 0;
 	return srq_post(srq, &srq->wq.recv, context, len, lock);
 }
@@ -69,7 +69,7 @@ static ssize_t srx_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 		return -FI_EINVAL;
 	if (ofi_unlikely(flags & ~OFI_RX_FLAGS))
 		return -FI_EBADFLAGS;
-	ret = vrb_sge_fill_recv(sge, msg, srx->iov_limit, &len);
+	ret = vrb_sge_fill_recv(sge, msg, srx->iov_limit, srx->domain->recv_max, &len);
 	if (ofi_unlikely(ret))
 		return ret;
 	wr.num_sge = len ? (int)msg->iov_count : 0;

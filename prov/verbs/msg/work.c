@@ -98,7 +98,8 @@ static ssize_t build_send(const struct vrb_ep *ep, const struct ofi_call *call, 
 static ssize_t build_recv(const struct vrb_ep *ep, const struct ofi_call *call, struct request *req)
 {
 	struct fi_msg msg = fi_msg_of(&call->msg);
-	ssize_t ret = vrb_sge_fill_recv(req->sge, &msg, ep->info->rx_attr->iov_limit, &req->len);
+	ssize_t ret = vrb_sge_fill_recv(req->sge, &msg, ep->info->rx_attr->iov_limit,
+					ep->domain->recv_max, &req->len);
 
 	req->wr.num_sge = req->len ? (int)msg.iov_count : 0;
 	req->flags = FI_MSG | FI_RECV | vrb_ep_rx_silent(ep, call->flags);
@@ -196,7 +197,7 @@ static ssize_t build_atomic(const struct vrb_ep *ep, const struct ofi_call *call
 
 	req->len = VRB_ATOMIC_SIZE;
 	if (!ret)
-		ret = vrb_tx_mode(ep, call->flags, VRB_TX_FLAGS & ~FI_REMOTE_CQ_DATA, req->len,
+		ret = vrb_tx_mode(ep, call->flags, ep->tx_flags & ~FI_REMOTE_CQ_DATA, req->len,
 				  &mode);
 	if (ret)
 		return ret;

@@ -208,6 +208,19 @@ static int open_scratch(struct vrb_domain *domain)
 	return domain->scratch_mr ? 0 : domain_failed("ibv_reg_mr", domain);
 }
 
+/*
+ * Drivers without order keep 16 bits of a length, mlx4 and mlx5 take the highest of 32 for a flag.
+ * Devices whose messages have 2 GiB take buffers of that size.
+ */
+static uint32_t domain_recv_max(const struct vrb_domain *domain)
+{
+	const struct fi_ep_attr *ep = domain->base.info->ep_attr;
+
+	if (domain->unordered)
+		return UINT16_MAX;
+	return ep && ep->max_msg_size > INT32_MAX ? UINT32_MAX : INT32_MAX;
+}
+
 static int open_device(struct vrb_domain *domain)
 {
 	int err;
@@ -223,6 +236,7 @@ static int open_device(struct vrb_domain *domain)
 		return domain_failed("ibv_query_device", domain);
 	}
 	domain->unordered = domain->attr.vendor_id == VRB_VENDOR_AMAZON;
+	domain->recv_max = domain_recv_max(domain);
 	set_odp(domain);
 	domain->pd = ibv_alloc_pd(domain->ctx);
 	if (!domain->pd)

@@ -36,12 +36,13 @@ struct vrb_domain {
 	bool lock_posts;	   /* FI_THREAD_SAFE: several threads may post to one endpoint */
 	/* Set for FI_THREAD_FID, too: an endpoint may close while another thread polls. */
 	bool lock_polls;
-	void *mrs;	/* tsearch(3) tree by key, for RDM domains; guarded by lock */
-	void *locals;	/* the same by lkey, of regions with a descriptor */
-	bool rdm;	/* opened for reliable datagrams */
-	bool unordered; /* queue pairs complete their work requests in any order */
-	bool ud;	/* reliable datagrams go through unreliable ones; constant */
-	bool shares;	/* packets to peers on the same host use shared memory; constant */
+	void *mrs;	   /* tsearch(3) tree by key, for RDM domains; guarded by lock */
+	void *locals;	   /* the same by lkey, of regions with a descriptor */
+	bool rdm;	   /* opened for reliable datagrams */
+	bool unordered;	   /* queue pairs complete their work requests in any order */
+	uint32_t recv_max; /* bytes that a segment of a receive may have; constant */
+	bool ud;	   /* reliable datagrams go through unreliable ones; constant */
+	bool shares;	   /* packets to peers on the same host use shared memory; constant */
 	/*
 	 * The longest RDMA read of an unordered device in bytes, or 0 if it has none; constant.
 	 * With RDMA reads, peers' devices read memory that is registered with FI_REMOTE_READ.

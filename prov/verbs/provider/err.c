@@ -162,11 +162,11 @@ static const char *reject_reason(int reason)
 {
 	switch (reason) {
 	case 6:
-		return "stale connection";
+		return "the peer no longer knows the connection";
 	case 8:
 		return "nobody listens at that service";
 	case 10:
-		return "duplicate connection or peer not ready";
+		return "stale connection: its queue pair number was in use a moment ago; try again";
 	case 28:
 		return "rejected by the peer's application";
 	default:

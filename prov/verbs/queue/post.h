@@ -136,6 +136,7 @@ OFI_INLINE void vrb_sge_set(struct ibv_sge *sge, const void *buf, size_t len, vo
  * Fills sge from an iov of at most limit buffers and sets *len to the total length. Returns
  * -FI_EINVAL if there are too many, or if a buffer to read from is NULL (inline data would be
  * copied from it); -FI_EMSGSIZE if the total overflows.
+ * Without buffers the first segment is empty: some drivers use it even if num_sge is 0.
  */
 static inline ssize_t vrb_sge_fill(struct ibv_sge *sge, const struct iovec *iov, void **desc,
 				   size_t count, size_t limit, bool is_recv, size_t *len)
@@ -143,8 +144,10 @@ static inline ssize_t vrb_sge_fill(struct ibv_sge *sge, const struct iovec *iov,
 	size_t i;
 
 	*len = 0;
-	if (ofi_unlikely(count > limit || (count && !iov)))
-		return -FI_EINVAL;
+	if (ofi_unlikely(count - 1 >= limit || !iov)) {
+		*sge = (struct ibv_sge){ 0 };
+		return count ? -FI_EINVAL : 0;
+	}
 	for (i = 0; i < count; i++) {
 		vrb_sge_set(&sge[i], iov[i].iov_base, iov[i].iov_len, desc ? desc[i] : NULL);
 		if (ofi_unlikely(!is_recv && !iov[i].iov_base && iov[i].iov_len))
@@ -155,13 +158,29 @@ static inline ssize_t vrb_sge_fill(struct ibv_sge *sge, const struct iovec *iov,
 	return 0;
 }
 
-/* Does the same for a receive. Returns -FI_EMSGSIZE from 4 GiB on, too. */
+/* Sets a segment of a receive, whose buffer may be longer than all messages. */
+static inline void vrb_sge_set_recv(struct ibv_sge *sge, const void *buf, size_t len, void *desc,
+				    uint32_t max)
+{
+	vrb_sge_set(sge, buf, len < max ? len : max, desc);
+}
+
+/*
+ * Fills the segments of a receive, each of at most `max` bytes. Returns -FI_EMSGSIZE from 4 GiB on,
+ * too.
+ */
 static inline ssize_t vrb_sge_fill_recv(struct ibv_sge *sge, const struct fi_msg *msg, size_t limit,
-					size_t *len)
+					uint32_t max, size_t *len)
 {
 	ssize_t ret = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count, limit, true, len);
+	size_t i;
 
-	return ofi_unlikely(!ret && *len > UINT32_MAX) ? -FI_EMSGSIZE : ret;
+	if (ofi_unlikely(ret || *len > UINT32_MAX))
+		return ret ? ret : -FI_EMSGSIZE;
+	for (i = 0; i < msg->iov_count; i++)
+		if (ofi_unlikely(sge[i].length > max))
+			sge[i].length = max;
+	return 0;
 }
 
 /*
