@@ -15,6 +15,7 @@
 #include "mr_table.h"
 
 #define VRB_VENDOR_SOFT_ROCE 0xffffff /* the OUI that soft-RoCE reports */
+#define VRB_VENDOR_INTEL     0x8086
 
 struct ofi_cntr;
 struct ofi_rdm_domain_progress;

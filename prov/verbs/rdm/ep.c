@@ -131,11 +131,19 @@ static void set_rma(struct vrb_rdm_fast_rma *rma, enum ibv_wr_opcode opcode)
 	};
 }
 
+/* Returns how many segments inline data may have: irdma before rdma-core 44 sends only the first. */
+static int inlined_sge(const struct vrb_domain *domain)
+{
+	return domain->attr.vendor_id == VRB_VENDOR_INTEL ? 1 : domain->attr.max_sge;
+}
+
 static void set_templates(struct ofi_rdm_ep *ep)
 {
+	int tagged, max_sge = inlined_sge(vrb_rc_domain(ep));
 	struct vrb_rdm_fast *fast;
-	int tagged;
 
+	vrb_rc(ep)->packet.max_sge =
+		max_sge < 1 + OFI_RDM_PROTO_IOV ? max_sge : 1 + OFI_RDM_PROTO_IOV;
 	for (tagged = 0; tagged < 2; tagged++) {
 		fast = &vrb_rc(ep)->fast[tagged];
 		fast->sge[0] = (struct ibv_sge){
@@ -145,12 +153,9 @@ static void set_templates(struct ofi_rdm_ep *ep)
 		fast->wr = (struct ibv_send_wr){
 			.opcode = IBV_WR_SEND,
 			.sg_list = fast->sge,
-			.num_sge = 2,
+			.num_sge = max_sge > 1 ? 2 : 1,
 		};
 	}
-	vrb_rc(ep)->packet.max_sge = vrb_rc_domain(ep)->attr.max_sge;
-	if (vrb_rc(ep)->packet.max_sge > 1 + OFI_RDM_PROTO_IOV)
-		vrb_rc(ep)->packet.max_sge = 1 + OFI_RDM_PROTO_IOV;
 	vrb_rc(ep)->packet.wr = (struct ibv_send_wr){
 		.opcode = IBV_WR_SEND,
 		.sg_list = vrb_rc(ep)->packet.sge,
@@ -176,7 +181,7 @@ static int set_inline(struct ofi_rdm_ep *ep)
 		return vrb_failed(domain->ctx, err, "fi_enable: %s", what);
 	if (vrb_params.inline_size && max > (uint32_t)vrb_params.inline_size)
 		max = (uint32_t)vrb_params.inline_size;
-	max = max > sizeof(struct ofi_rdm_wire_fast)
+	max = max > sizeof(struct ofi_rdm_wire_fast) && inlined_sge(domain) > 1
 		      ? max - (uint32_t)sizeof(struct ofi_rdm_wire_fast)
 		      : 0;
 	if (!domain->ud || max < VRB_UD_INLINE)
