@@ -17,6 +17,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "domain_progress.h"
+#include "local.h"
 #include "lock.h"
 
 struct ofi_rdm_domain_progress {
@@ -239,6 +240,16 @@ void ofi_rdm_domain_progress_remove(struct ofi_rdm_domain_progress *progress, st
 	ep->in_all = false;
 	ofi_unlock(&progress->lock);
 	epoll_ctl(progress->epfd, EPOLL_CTL_DEL, ep->fd, NULL);
+}
+
+void ofi_rdm_domain_progress_forget(struct ofi_rdm_domain_progress *progress, const void *desc)
+{
+	struct ofi_rdm_ep *ep;
+
+	ofi_lock(&progress->lock);
+	LIST_FOREACH (ep, &progress->eps, all_link)
+		ofi_rdm_region_forget(ep, desc);
+	ofi_unlock(&progress->lock);
 }
 
 void ofi_rdm_domain_progress_lost(struct ofi_rdm_domain_progress *progress, const void *of, int err)

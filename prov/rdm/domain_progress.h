@@ -36,6 +36,8 @@ void ofi_rdm_domain_progress_remove(struct ofi_rdm_domain_progress *progress,
 /* Marks endpoints as lost with err: the given one, or all of them if ep is NULL. NULL-safe. */
 void ofi_rdm_domain_progress_lost(struct ofi_rdm_domain_progress *progress, const void *ep,
 				  int err);
+/* Called before the region with the descriptor closes. */
+void ofi_rdm_domain_progress_forget(struct ofi_rdm_domain_progress *progress, const void *desc);
 /* Makes all endpoints progress when the counter is read. Returns 0 or -FI_E*. */
 int ofi_rdm_domain_progress_watch(struct ofi_rdm_domain_progress *progress, struct ofi_cntr *cntr);
 void ofi_rdm_domain_progress_unwatch(struct ofi_rdm_domain_progress *progress,

@@ -26,4 +26,7 @@ static inline bool ofi_rdm_region_has(const struct ofi_rdm_ep *ep, const void *d
 bool ofi_rdm_region_covers(struct ofi_rdm_ep *ep, const void *desc, const void *at, size_t len,
 			   bool written);
 
+/* Called when the region of the descriptor closes: the descriptor then may be that of another. */
+void ofi_rdm_region_forget(struct ofi_rdm_ep *ep, const void *desc);
+
 #endif

@@ -98,6 +98,25 @@ static void elsewhere(struct rdm_pair *pair, struct fid_mr *mr)
 	OK(fi_close(&whole->fid));
 }
 
+/* The descriptor of a region that is closed is that of none, or of the next one. */
+static void closed(struct rdm_pair *pair, struct fid_mr *mr)
+{
+	struct fid_mr *whole, *other;
+	void *desc;
+
+	OK(fi_mr_reg(pair->domain, out, LEN, FI_READ | FI_WRITE, 0, 21, 0, &whole, NULL));
+	desc = fi_mr_desc(whole);
+	transfer(pair, mr, desc, LEN / 2);
+	OK(fi_close(&whole->fid));
+	transfer(pair, mr, desc, LEN / 2);
+	OK(fi_mr_reg(pair->domain, in, LEN, FI_READ | FI_WRITE, 0, 22, 0, &other, NULL));
+	transfer(pair, mr, desc, LEN / 2);
+	desc = fi_mr_desc(other);
+	transfer(pair, mr, desc, LEN / 2);
+	OK(fi_close(&other->fid));
+	transfer(pair, mr, desc, LEN / 2);
+}
+
 static void rdm(void)
 {
 	uint64_t access = FI_REMOTE_READ | FI_REMOTE_WRITE;
@@ -124,6 +143,7 @@ static void rdm(void)
 		transfer(&pair, mr, desc[i], LEN);
 	}
 	elsewhere(&pair, mr);
+	closed(&pair, mr);
 	no_list(&pair, mr, desc[0]);
 	OK(fi_close(&sends->fid));
 	OK(fi_close(&mr->fid));

@@ -41,6 +41,12 @@ static int watch(struct ofi_rdm_domain_progress *all, struct ofi_cntr *cntr)
 	return 0;
 }
 
+static void forget(struct ofi_rdm_domain_progress *all, const void *desc)
+{
+	(void)all;
+	assert_non_null(desc);
+}
+
 static void unwatch(struct ofi_rdm_domain_progress *all, struct ofi_cntr *cntr)
 {
 	assert_non_null(all);
@@ -55,6 +61,7 @@ void fake_rdm(void)
 		.ops = &ops,
 		.open = no_open,
 		.close = no_close,
+		.forget = forget,
 		.watch = watch,
 		.unwatch = unwatch,
 	};

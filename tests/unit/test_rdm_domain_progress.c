@@ -16,6 +16,7 @@
 #include "prov/base/cntr.h"
 #include "capture.h"
 #include "prov/rdm/domain_progress.h"
+#include "prov/rdm/local.h"
 #include "prov/rdm/rdm.h"
 
 enum { EPS = 2 };
@@ -95,6 +96,12 @@ static int ep_arm(struct ofi_rdm_proto *proto)
 static void ep_lost(struct ofi_rdm_ep *ep, int err)
 {
 	assert_int_equal(err, FI_EIO);
+	lost[ep - eps]++;
+}
+
+void ofi_rdm_region_forget(struct ofi_rdm_ep *ep, const void *desc)
+{
+	assert_ptr_equal(desc, lost);
 	lost[ep - eps]++;
 }
 
@@ -251,6 +258,16 @@ static void the_lost_are_told(void **state)
 	take_all_out(1);
 }
 
+static void regions_are_forgotten(void **state)
+{
+	(void)state;
+	open_with(EPS);
+	ofi_rdm_domain_progress_forget(all, lost);
+	assert_int_equal(lost[0], 1);
+	assert_int_equal(lost[1], 1);
+	take_all_out(EPS);
+}
+
 static unsigned int times_armed(int which)
 {
 	return __atomic_load_n(&armed[which], __ATOMIC_SEQ_CST);
@@ -379,6 +396,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_counter_asks_each, begin, end),
 		cmocka_unit_test_setup_teardown(who_is_not_serialized_is_outside, begin, end),
 		cmocka_unit_test_setup_teardown(the_lost_are_told, begin, end),
+		cmocka_unit_test_setup_teardown(regions_are_forgotten, begin, end),
 		cmocka_unit_test_setup_teardown(the_thread_wakes, begin, end),
 		cmocka_unit_test_setup_teardown(the_thread_polls_who_has_no_events, begin, end),
 		cmocka_unit_test_setup_teardown(the_parameter_has_it_too, begin, end),

@@ -94,6 +94,8 @@ struct vrb_domain_rdm {
 	 * has failed. err is FI_E*.
 	 */
 	void (*lost)(struct ofi_rdm_domain_progress *progress, const void *ep, int err);
+	/* Called before the region with the descriptor closes. */
+	void (*forget)(struct ofi_rdm_domain_progress *progress, const void *desc);
 	/*
 	 * From watch() to unwatch(), reading the counter makes all endpoints progress. Returns 0 or
 	 * -FI_E*.

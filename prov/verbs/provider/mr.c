@@ -365,8 +365,10 @@ static int mr_close(struct fid *fid)
 	if (ofi_ref_inherited(&mr->domain->base.ref))
 		return 0;
 	tree_remove(mr, &mr->domain->mrs, mr_compare);
-	if (has_range(mr))
+	if (has_range(mr)) {
 		tree_remove(mr, &mr->domain->locals, lkey_compare);
+		vrb_domain_rdm()->forget(mr->domain->base.progress, mr->fid.mem_desc);
+	}
 	wait_for_targets(mr);
 	mr_unbind(mr, 0);
 	mr_unbind(mr, 1);

@@ -86,6 +86,7 @@ static const struct vrb_domain_rdm domain_rdm = {
 	.open = domain_open,
 	.close = domain_close,
 	.lost = ofi_rdm_domain_progress_lost,
+	.forget = ofi_rdm_domain_progress_forget,
 	.watch = ofi_rdm_domain_progress_watch,
 	.unwatch = ofi_rdm_domain_progress_unwatch,
 	.work = &ofi_rdm_work_ops,

@@ -131,7 +131,7 @@ static void set_rma(struct vrb_rdm_fast_rma *rma, enum ibv_wr_opcode opcode)
 	};
 }
 
-/* Returns how many segments inline data may have: irdma before rdma-core 44 sends only the first. */
+/* Returns how many segments inline data may have. Old irdma sends only the first one. */
 static int inlined_sge(const struct vrb_domain *domain)
 {
 	return domain->attr.vendor_id == VRB_VENDOR_INTEL ? 1 : domain->attr.max_sge;
