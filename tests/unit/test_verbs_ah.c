@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "prov/verbs/queue/ah.h"
 #include "verbs_rig.h"
@@ -104,12 +105,47 @@ static void test_failures(void **state)
 	vrb_ahs_fini(&tree);
 }
 
+/* A handle stays valid until the next but one. */
+static void test_renewed(void **state)
+{
+	struct vrb_domain domain = { .pd = &(struct ibv_pd){ 0 } };
+	struct ibv_ah_attr attr = any_path();
+	struct vrb_ah unknown = { 0 };
+	const struct vrb_ah *path;
+	struct ibv_ah *handles[2];
+
+	(void)state;
+	ofi_lock_init(&domain.paths_lock);
+	path = vrb_ah_of_domain(&domain, &attr);
+	handles[0] = path->ah;
+	vrb_ah_renew(&domain, &unknown);
+	assert_int_equal(fake.ahs_made, 1);
+	vrb_ah_renew(&domain, path);
+	handles[1] = path->ah;
+	assert_ptr_not_equal(handles[1], handles[0]);
+	assert_ptr_equal(path->old, handles[0]);
+	assert_ptr_equal(vrb_ah_of_domain(&domain, &attr), path);
+	vrb_ah_renew(&domain, path); /* too early */
+	assert_ptr_equal(path->ah, handles[1]);
+	usleep(1001000);
+	fake.fail_at = fake.calls + 1;
+	fake.fail_errno = ENOMEM;
+	vrb_ah_renew(&domain, path);
+	assert_ptr_equal(path->ah, handles[1]);
+	vrb_ah_renew(&domain, path);
+	assert_ptr_equal(path->old, handles[1]);
+	assert_int_equal(fake.ahs, 2);
+	vrb_ahs_fini(&domain.paths);
+	assert_int_equal(fake.ahs, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_shared, setup),
 		cmocka_unit_test_setup(test_distinct, setup),
 		cmocka_unit_test_setup(test_failures, setup),
+		cmocka_unit_test_setup(test_renewed, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

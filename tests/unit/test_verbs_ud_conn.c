@@ -364,6 +364,34 @@ static void a_stopped_peer_is_waited_for(void **state)
 	waited_for(&stopped);
 }
 
+static void moves(unsigned int node, const struct ud_net_params *params)
+{
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+
+	exchange();
+	ud_net_set(params);
+	ud_net_move(node);
+	send_one(active);
+	ud_net_watch(10000000, counts);
+	assert_int_equal(counts[IBV_WC_SUCCESS], 2);
+}
+
+static void is_asked(struct ud_conn *conn)
+{
+	vrb_ud_conn_heard(&conn->rc);
+	vrb_ud_conn_renew(&passive->rc);
+}
+
+/* A peer that has nothing to send learns that it is not heard when it is asked. */
+static void a_host_that_moves_is_found(void **state)
+{
+	const struct ud_net_params asked = { .silent = is_asked };
+
+	(void)state;
+	moves(1, &calm);
+	moves(0, &asked);
+}
+
 /* Polls a node's messages, for which it has no buffers any more. */
 static unsigned int receive(unsigned int at, struct vrb_rdm_rx **rxs)
 {
@@ -554,6 +582,7 @@ int main(void)
 						end),
 		cmocka_unit_test_setup_teardown(a_silent_host_is_given_up, begin, end),
 		cmocka_unit_test_setup_teardown(a_stopped_peer_is_waited_for, begin, end),
+		cmocka_unit_test_setup_teardown(a_host_that_moves_is_found, begin, end),
 		cmocka_unit_test_setup_teardown(the_end_comes_after_the_messages, begin, end),
 		cmocka_unit_test_setup_teardown(a_receiver_that_is_gone_is_told_at_once, begin_srd,
 						end),

@@ -99,6 +99,9 @@ void ud_net_pass(uint64_t us);
 /* Returns the time until a packet arrives or a timer of an endpoint expires, 0 if it is over. */
 uint64_t ud_net_next(void);
 
+/* The node's host has another MAC address, which only address handles that are made later have. */
+void ud_net_move(unsigned int node);
+
 /* Returns a new connection of a node, which knows no peer yet. */
 struct ud_conn *ud_net_conn(unsigned int at);
 /* Connects two endpoints; `from` is the active side. */

@@ -78,6 +78,15 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	return ah;
 }
 
+void ud_net_move(unsigned int node)
+{
+	unsigned int i;
+
+	for (i = 0; i < sizeof(ahs) / sizeof(ahs[0]); i++)
+		if (ahs[i] && ahs[i]->handle == node)
+			ahs[i]->handle = UD_STRANGER;
+}
+
 /* With SRD that aborts what was sent with another one for that GID. */
 int ibv_destroy_ah(struct ibv_ah *ah)
 {

@@ -11,7 +11,7 @@
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 
-enum { STRANGERS_MAX = 65536 };
+enum { STRANGERS_MAX = 65536, RENEW_MS = 1000 };
 
 /* Compares the fields that distinguish paths; all hop limits are equal. */
 static int ah_compare(const void *a, const void *b)
@@ -38,6 +38,8 @@ static void ah_free(void *node)
 	struct vrb_ah *ah = node;
 
 	ibv_destroy_ah(ah->ah);
+	if (ah->old)
+		ibv_destroy_ah(ah->old);
 	free(ah);
 }
 
@@ -107,6 +109,26 @@ const struct vrb_ah *vrb_ah_get(void **tree, struct ibv_pd *pd, const struct ibv
 	ibv_destroy_ah(handle);
 	errno = FI_ENOMEM;
 	return NULL;
+}
+
+void vrb_ah_renew(struct vrb_domain *domain, const struct vrb_ah *known)
+{
+	uint64_t now = ofi_now_ms();
+	struct ibv_ah *fresh = NULL;
+	struct vrb_ah **found;
+
+	ofi_lock(&domain->paths_lock);
+	found = tfind(known, &domain->paths, ah_compare);
+	if (found && now - known->renewed >= RENEW_MS)
+		fresh = ah_create(domain->pd, known->attr);
+	if (fresh) {
+		if (known->old)
+			ibv_destroy_ah(known->old);
+		(*found)->old = known->ah;
+		(*found)->renewed = now;
+		__atomic_store_n(&(*found)->ah, fresh, __ATOMIC_RELEASE);
+	}
+	ofi_unlock(&domain->paths_lock);
 }
 
 /*

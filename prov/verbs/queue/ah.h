@@ -10,7 +10,9 @@ struct vrb_domain;
 
 struct vrb_ah {
 	struct ibv_ah_attr attr;
-	struct ibv_ah *ah;
+	struct ibv_ah *ah;  /* atomic */
+	struct ibv_ah *old; /* the one before, or NULL: sends with it may be in progress */
+	uint64_t renewed;   /* in milliseconds */
 };
 
 /*
@@ -34,6 +36,12 @@ const struct vrb_ah *vrb_ah_of_domain(struct vrb_domain *domain, const struct ib
 /* Does the same for a host that is not in the address vector, if strangers may have one more. */
 const struct vrb_ah *vrb_ah_of_stranger(struct vrb_domain *domain, const struct ibv_ah_attr *attr);
 bool vrb_ah_takes_stranger(const struct vrb_domain *domain);
+/*
+ * Called when what is sent with a handle of the domain's tree seems to be lost, although the peer's
+ * host is there: most devices resolve the MAC address only when a handle is created, and the host
+ * may have another one now. Creates the handle anew, once a second at most.
+ */
+void vrb_ah_renew(struct vrb_domain *domain, const struct vrb_ah *ah);
 /* Frees all handles of the tree. */
 void vrb_ahs_fini(void **tree);
 

@@ -172,12 +172,17 @@ static bool request_addr(const struct ofi_rdm_ep *ep, const struct ofi_rdm_addr 
 	return ofi_rdm_addr_set_qp(addr, from->qp.gid, from->qp.qpn, from->qp.key);
 }
 
-/* A peer that asks whether this end of its connection is alive must not wait for one that ended. */
+/*
+ * A peer that asks whether this end of its connection is alive must not wait for one that ended. It
+ * may ask because it does not receive what is sent to it.
+ */
 static enum ofi_rdm_cmwire_reason answer_probe(const struct ofi_rdm_ep *ep,
 					       const struct ofi_rdm_addr *addr)
 {
 	struct ofi_rdm_peer *peer = ofi_rdm_peer_find(ep, addr);
 
+	if (peer && vrb_rc_peer(peer)->conn && vrb_rc_peer(peer)->conn->ud)
+		vrb_ud_conn_renew(vrb_rc_peer(peer)->conn);
 	return peer && (vrb_rc_peer(peer)->conn || vrb_rc_peer(peer)->next) ? OFI_RDM_CMWIRE_BUSY
 									    : OFI_RDM_CMWIRE_STALE;
 }

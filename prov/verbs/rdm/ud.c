@@ -386,6 +386,7 @@ bool vrb_ud_conn_flush(struct vrb_rc_conn *conn)
 
 void vrb_ud_conn_heard(struct vrb_rc_conn *conn)
 {
+	vrb_ud_conn_renew(conn);
 	if (!conn->ud->asleep)
 		ofi_rdm_ack_heard(&conn->ud->ack, vrb_ud_clock());
 }

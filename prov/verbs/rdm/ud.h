@@ -91,6 +91,8 @@ void vrb_ud_conn_end(struct vrb_rc_conn *conn);
 bool vrb_ud_conn_flush(struct vrb_rc_conn *conn);
 /* Called when the peer's host or process has answered: waiting goes on. */
 void vrb_ud_conn_heard(struct vrb_rc_conn *conn);
+/* Called when packets to the peer may be lost although its host is there. */
+void vrb_ud_conn_renew(const struct vrb_rc_conn *conn);
 /* Called when the peer's process does not exist any more. */
 void vrb_ud_conn_lost(struct vrb_rc_conn *conn);
 /*

@@ -86,6 +86,15 @@ const struct vrb_ah *vrb_ud_path_of(const struct vrb_ud_conn *ud, const struct i
 	return path ? path : vrb_ud_path_back(all, attr);
 }
 
+/* When an adapter destroys a handle, it aborts what is sent with others of the same GID. */
+void vrb_ud_conn_renew(const struct vrb_rc_conn *conn)
+{
+	const struct vrb_ah *path = conn->ud->path;
+
+	if (path && !vrb_ud_of(conn->ud)->unordered)
+		vrb_ah_renew(vrb_rc_domain(conn->ep), path);
+}
+
 bool vrb_ud_takes_host(const struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)
 {
 	return vrb_ah_takes_stranger(vrb_rc_domain(ep)) ||

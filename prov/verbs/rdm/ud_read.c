@@ -91,7 +91,7 @@ static int post_read(const struct vrb_ud_conn *ud, const struct vrb_ud_wr *wr,
 	qp->wr_flags = IBV_SEND_SIGNALED;
 	ibv_wr_rdma_read(qp, wr->rkey, wr->remote + wr->sent);
 	ibv_wr_set_sge(qp, sge->lkey, sge->addr, sge->length);
-	ibv_wr_set_ud_addr(qp, way.path->ah, way.qpn, way.qkey);
+	ibv_wr_set_ud_addr(qp, __atomic_load_n(&way.path->ah, __ATOMIC_ACQUIRE), way.qpn, way.qkey);
 	return ibv_wr_complete(qp);
 }
 

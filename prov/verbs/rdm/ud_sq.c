@@ -49,7 +49,9 @@ bool vrb_ud_put(struct vrb_ud *all, const struct vrb_ud_way *way, struct ibv_sge
 		.num_sge = 1,
 		.opcode = IBV_WR_SEND,
 		.send_flags = is_inline ? IBV_SEND_INLINE : IBV_SEND_SIGNALED,
-		.wr.ud = { .ah = way->path->ah, .remote_qpn = way->qpn, .remote_qkey = way->qkey },
+		.wr.ud = { .ah = __atomic_load_n(&way->path->ah, __ATOMIC_ACQUIRE),
+			   .remote_qpn = way->qpn,
+			   .remote_qkey = way->qkey },
 	};
 
 	if (all->unordered)
