@@ -159,6 +159,8 @@ static int perform_locked(struct ofi_domain *domain, const struct ofi_rdm_wire_p
 			  uint8_t *old, uint64_t *key)
 {
 	const struct ofi_rdm_wire_atomic *a = &packet->atomic;
+	/* The right to change memory is that to fetch what is changed, too. */
+	uint64_t right = a->kind == OFI_RDM_WIRE_ATOMIC_READ ? FI_REMOTE_READ : FI_REMOTE_WRITE;
 	struct piece pieces[OFI_RDM_WIRE_REGIONS * OFI_MR_BUFFERS];
 	struct ofi_rdm_wire_target target;
 	size_t count = 0;
@@ -167,8 +169,7 @@ static int perform_locked(struct ofi_domain *domain, const struct ofi_rdm_wire_p
 
 	for (i = 0; i < packet->count && !err; i++) {
 		ofi_rdm_wire_get_target(packet->list, i, &target);
-		err = add_pieces(domain, &target, a->size, ofi_rdm_atomic_access(a->kind), pieces,
-				 &count);
+		err = add_pieces(domain, &target, a->size, right, pieces, &count);
 		*key = target.key;
 	}
 	return err ? err : apply_pieces(domain, packet, pieces, count, old);
