@@ -333,10 +333,11 @@ void vrb_rdm_conn_close(struct ofi_rdm_ep *ep)
 	vrb_rdm_conn_free_deferred(ep);
 	vrb_rdm_conn_settle(ep);
 	vrb_rc(ep)->recent_qp = VRB_RDM_NO_QP;
+	/* Another endpoint of the shared receive context may match a message of these peers. */
+	ofi_rdm_lock(ep);
 	for (i = 0; i < ep->peer_count; i++)
 		if (vrb_rc_peer(ep->peers[i])->conn)
 			vrb_rc_conn_drop_rights(vrb_rc_peer(ep->peers[i])->conn);
-	ofi_rdm_lock(ep);
 	ofi_rdm_release_all(ep);
 	ofi_rdm_unlock(ep);
 	while ((conn = SLIST_FIRST(&vrb_rc(ep)->conns.dead_conns))) {
