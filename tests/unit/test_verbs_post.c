@@ -41,6 +41,7 @@ static void test_down(void **state)
 	struct rig *rig = *state;
 	struct fi_cq_err_entry error;
 
+	rig->info->domain_attr->threading = FI_THREAD_SAFE;
 	rig_connect(rig);
 	assert_int_equal(rig_send(rig->ep, &error), 0);
 	assert_int_equal(recv_one(rig->ep, rig), 0);
@@ -56,6 +57,25 @@ static void test_down(void **state)
 	assert_ptr_equal(rig_error(rig->cq[1]).op_context, rig);
 	rig_no_entry(rig->cq[0]);
 	rig_no_entry(rig->cq[1]);
+}
+
+/* Without locks posts are accepted and canceled until the next one looks closer. */
+static void test_down_without_locks(void **state)
+{
+	struct rig *rig = *state;
+	int i, count = 0;
+
+	rig->info->domain_attr->threading = FI_THREAD_DOMAIN;
+	rig_connect(rig);
+	assert_int_equal(rig_send(rig->ep, NULL), 0);
+	vrb_ep_down(vrb_ep(rig->ep), -FI_ENOTCONN);
+	while (!rig_send(rig->ep, &rig[count]))
+		assert_in_range(++count, 1, SIZE - 1);
+	assert_int_equal(rig_send(rig->ep, NULL), -FI_ENOTCONN);
+	assert_null(rig_error(rig->cq[0]).op_context);
+	for (i = 0; i < count; i++)
+		assert_ptr_equal(rig_error(rig->cq[0]).op_context, &rig[i]);
+	rig_no_entry(rig->cq[0]);
 }
 
 static void test_full(void **state)
@@ -225,9 +245,9 @@ static void test_silent_behind(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_silent_behind), RIG_TEST(test_states), RIG_TEST(test_down),
-		RIG_TEST(test_full),	      RIG_TEST(test_failed), RIG_TEST(test_failed_lost),
-		RIG_TEST(test_silent),	      RIG_TEST(test_pool),
+		RIG_TEST(test_silent_behind),	   RIG_TEST(test_states), RIG_TEST(test_down),
+		RIG_TEST(test_down_without_locks), RIG_TEST(test_full),	  RIG_TEST(test_failed),
+		RIG_TEST(test_failed_lost),	   RIG_TEST(test_silent), RIG_TEST(test_pool),
 	};
 
 	return RIG_RUN("verbs_post", tests);

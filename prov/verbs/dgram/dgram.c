@@ -229,14 +229,14 @@ bool vrb_dgram_post_marker(struct vrb_dgram *ep)
  */
 static void dgram_shut(const struct vrb_dgram *ep, struct vrb_wq *wq)
 {
-	bool locks = ep->ep.lock_posts;
+	enum fi_threading threading = ep->ep.domain->base.info->domain_attr->threading;
 
 	vrb_wq_set(wq, VRB_WQ_SHUT);
-	if (locks && !ofi_trylock(&wq->lock))
+	/* Without locks another thread may post, unless the application serializes all calls. */
+	if ((!ep->ep.lock_posts && threading != FI_THREAD_DOMAIN) || !ofi_trylock(&wq->lock))
 		return;
 	vrb_wq_guard(wq);
-	if (locks)
-		ofi_unlock(&wq->lock);
+	ofi_unlock(&wq->lock);
 }
 
 void vrb_dgram_failed(struct vrb_dgram *ep)

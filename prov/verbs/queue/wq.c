@@ -122,17 +122,17 @@ void vrb_wq_guard(struct vrb_wq *wq)
 }
 
 /*
- * Without locks a post may be in progress and pass the guard; that post and later ones are flushed,
- * until the ring is full.
+ * Without locks only the thread that posts may move stop: a post in progress would pass it, and the
+ * ring be overrun. Posts go on until they reach stop, and are flushed.
  */
 void vrb_wq_shut(struct vrb_wq *wq, bool lock)
 {
-	if (lock)
-		ofi_lock(&wq->lock);
 	vrb_wq_set(wq, VRB_WQ_SHUT);
+	if (!lock)
+		return;
+	ofi_lock(&wq->lock);
 	vrb_wq_guard(wq);
-	if (lock)
-		ofi_unlock(&wq->lock);
+	ofi_unlock(&wq->lock);
 }
 
 bool vrb_wq_take_pool(struct vrb_wq *wq)

@@ -143,8 +143,9 @@ void vrb_wq_mark(struct vrb_wq *wq);
 /* Sends the next post to the slow path if anything requires it. */
 void vrb_wq_guard(struct vrb_wq *wq);
 /*
- * Shuts the queue: nothing is posted anymore. May be called from any thread; `lock` states whether
- * posting uses locks.
+ * Shuts the queue: nothing is posted anymore, or without locks at most until the ring is full. May
+ * be called from any thread; `lock` states whether posting uses locks that the caller does not
+ * hold. A caller that posts calls vrb_wq_guard(), too.
  */
 void vrb_wq_shut(struct vrb_wq *wq, bool lock);
 /* Takes one credit of the shared pool, for a queue without credits of its own. */
