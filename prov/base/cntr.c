@@ -135,15 +135,21 @@ static int add_watch(struct ofi_cntr_watches *watches, struct ofi_cntr *cntr,
 		free(watch);
 		return ret;
 	}
+	ofi_lock(&cntr->triggers->watch_lock);
 	LIST_INSERT_HEAD(watches, watch, link);
+	ofi_unlock(&cntr->triggers->watch_lock);
 	LIST_INSERT_HEAD(&cntr->watches, watch, cntr_link);
 	return 0;
 }
 
 static void remove_watch(struct ofi_cntr_watch *watch)
 {
+	struct ofi_triggers *triggers = watch->cntr->triggers;
+
 	ofi_cntr_unwatch(watch->cntr, watch->object);
+	ofi_lock(&triggers->watch_lock);
 	LIST_REMOVE(watch, link);
+	ofi_unlock(&triggers->watch_lock);
 	LIST_REMOVE(watch, cntr_link);
 	free(watch);
 }
@@ -165,10 +171,10 @@ void ofi_cntr_wake_all(struct ofi_triggers *triggers, const struct ofi_cntr_watc
 {
 	const struct ofi_cntr_watch *watch;
 
-	ofi_lock(&triggers->lock);
+	ofi_lock(&triggers->watch_lock);
 	LIST_FOREACH (watch, watches, link)
 		ofi_cntr_wake(watch->cntr);
-	ofi_unlock(&triggers->lock);
+	ofi_unlock(&triggers->watch_lock);
 }
 
 void ofi_cntr_unwatch_all(struct ofi_triggers *triggers, struct ofi_cntr_watches *watches)

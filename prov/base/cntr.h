@@ -113,7 +113,7 @@ LIST_HEAD(ofi_cntr_watches, ofi_cntr_watch);
 int ofi_cntr_watch_once(struct ofi_triggers *triggers, struct ofi_cntr_watches *watches,
 			struct ofi_cntr *cntr, const struct ofi_cntr_source_ops *ops, void *object,
 			int fd);
-/* Wakes the sleepers of all counters in the list. May be called with locks of the provider held. */
+/* Wakes the sleepers of all counters in the list. May be called with any lock of a source held. */
 void ofi_cntr_wake_all(struct ofi_triggers *triggers, const struct ofi_cntr_watches *watches);
 /* Undoes all registrations in the list. */
 void ofi_cntr_unwatch_all(struct ofi_triggers *triggers, struct ofi_cntr_watches *watches);

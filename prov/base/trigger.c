@@ -10,6 +10,7 @@ void ofi_triggers_init(struct ofi_triggers *triggers)
 {
 	*triggers = (struct ofi_triggers){ 0 };
 	ofi_lock_init(&triggers->lock);
+	ofi_lock_init(&triggers->watch_lock);
 	TAILQ_INIT(&triggers->ready);
 	LIST_INIT(&triggers->cntrs);
 }

@@ -49,6 +49,8 @@ struct ofi_triggers {
 	const struct ofi_trigger *firing;
 	struct ofi_trigger_list ready; /* work whose threshold is reached; in order */
 	LIST_HEAD(, ofi_cntr) cntrs;   /* counters that work waits for */
+	/* Taken after `lock` to change a source's list of watches; enough to read it. */
+	struct ofi_lock watch_lock;
 };
 
 /* Selects work; NULL and 0 match everything. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <unistd.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_trigger.h>
@@ -160,6 +161,25 @@ static int queue(struct rig *rig, struct fi_deferred_work *work)
 	return fi_control(&rig->domain->fid, FI_QUEUE_WORK, work);
 }
 
+static void queue_send(struct rig *rig, uint64_t threshold)
+{
+	struct fi_deferred_work work;
+	struct fi_op_msg op;
+
+	work = work_send(rig, &op, threshold);
+	assert_int_equal(queue(rig, &work), 0);
+}
+
+static struct fi_deferred_work work_add(void)
+{
+	static struct fi_op_cntr op;
+
+	op = (struct fi_op_cntr){ .cntr = done, .value = 1 };
+	return (struct fi_deferred_work){
+		.threshold = 1, .triggering_cntr = when, .op_type = FI_OP_CNTR_ADD, .op.cntr = &op
+	};
+}
+
 static void test_deferred(void **state)
 {
 	struct rig *rig = *state;
@@ -260,15 +280,12 @@ static void test_cancel(void **state)
 static void test_full(void **state)
 {
 	struct rig *rig = *state;
-	struct fi_deferred_work work;
-	struct fi_op_msg op;
 	int i;
 
 	open_trigger(rig);
 	for (i = 0; i < 8; i++)
 		assert_int_equal(rig_send(rig->ep, cnt_context), 0);
-	work = work_send(rig, &op, 0);
-	assert_int_equal(queue(rig, &work), 0);
+	queue_send(rig, 0);
 	fi_cntr_read(when);
 	sent(rig, 8);
 	complete_all(rig);
@@ -286,14 +303,11 @@ static void test_down(void **state)
 {
 	struct rig *rig = *state;
 	struct fi_triggered_context context;
-	struct fi_deferred_work work;
 	struct fi_msg msg = { .context = &context };
-	struct fi_op_msg op;
 
 	open_trigger(rig);
 	context = at(1);
-	work = work_send(rig, &op, 1);
-	assert_int_equal(queue(rig, &work), 0);
+	queue_send(rig, 1);
 	assert_int_equal(fi_sendmsg(rig->ep, &msg, FI_TRIGGER), 0);
 	vrb_ep_down(vrb_ep(rig->ep), -FI_ENOTCONN);
 	fi_cntr_add(when, 1);
@@ -320,15 +334,6 @@ static void expect_readable(bool readable)
 	assert_int_equal(poll(&pfd, 1, 0), readable);
 }
 
-static void queue_send(struct rig *rig)
-{
-	struct fi_deferred_work work;
-	struct fi_op_msg op;
-
-	work = work_send(rig, &op, 1);
-	assert_int_equal(queue(rig, &work), 0);
-}
-
 static void expect_woken(struct rig *rig)
 {
 	expect_readable(true);
@@ -340,7 +345,7 @@ static void expect_woken(struct rig *rig)
 static void sleep_on_send(struct rig *rig)
 {
 	open_sleeper(rig);
-	queue_send(rig);
+	queue_send(rig, 1);
 	fi_cntr_add(when, 1);
 	sent(rig, 1);
 	assert_int_equal(ofi_cntr_trywait(&done->fid), 0);
@@ -365,23 +370,44 @@ static void test_lost_post(void **state)
 	open_sleeper(rig);
 	assert_int_equal(ofi_cntr_trywait(&done->fid), 0);
 	expect_readable(false);
-	queue_send(rig);
+	queue_send(rig, 1);
 	fake_qp(rig_qp(rig))->post_err = ENODEV;
 	fi_cntr_add(when, 1);
 	expect_woken(rig);
 }
 
-/* A later post finds that the device refuses everything. */
+/* The device refuses everything while a work request is held back. */
+static void lose_batch(struct rig *rig, const struct fi_msg *msg)
+{
+	sleep_on_send(rig);
+	assert_int_equal(fi_sendmsg(rig->ep, msg, FI_MORE), 0);
+	fake_qp(rig_qp(rig))->post_err = ENODEV;
+	fake_qp(rig_qp(rig))->deaf = true;
+}
+
 static void test_lost_batch(void **state)
 {
 	struct rig *rig = *state;
 	struct fi_msg msg = { .addr = FI_ADDR_UNSPEC };
 
-	sleep_on_send(rig);
-	assert_int_equal(fi_sendmsg(rig->ep, &msg, FI_MORE), 0);
-	fake_qp(rig_qp(rig))->post_err = ENODEV;
-	fake_qp(rig_qp(rig))->deaf = true;
+	lose_batch(rig, &msg);
 	assert_int_equal(fi_sendmsg(rig->ep, &msg, 0), -FI_ENODEV);
+	expect_woken(rig);
+}
+
+/* The reader of a counter posts it, because work waits for another counter. */
+static void test_lost_batch_read(void **state)
+{
+	struct rig *rig = *state;
+	struct fi_deferred_work work;
+
+	lose_batch(rig, &(struct fi_msg){ .addr = FI_ADDR_UNSPEC });
+	work = work_add();
+	work.triggering_cntr = done;
+	assert_int_equal(queue(rig, &work), 0);
+	alarm(10);
+	fi_cntr_read(when);
+	alarm(0);
 	expect_woken(rig);
 }
 
@@ -492,16 +518,6 @@ static void test_one_way(void **state)
 	check_one_way(rig, FI_RECV, rig->cq[1], FI_OP_SEND);
 }
 
-static struct fi_deferred_work work_add(void)
-{
-	static struct fi_op_cntr op;
-
-	op = (struct fi_op_cntr){ .cntr = done, .value = 1 };
-	return (struct fi_deferred_work){
-		.threshold = 1, .triggering_cntr = when, .op_type = FI_OP_CNTR_ADD, .op.cntr = &op
-	};
-}
-
 /* The threads of a domain that was opened without the capability may take no locks. */
 static void test_domain_without(void **state)
 {
@@ -572,15 +588,12 @@ static void test_without(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_messages),    RIG_TEST(test_rma),
-		RIG_TEST(test_atomics),	    RIG_TEST(test_deferred),
-		RIG_TEST(test_chain),	    RIG_TEST(test_cancel),
-		RIG_TEST(test_full),	    RIG_TEST(test_down),
-		RIG_TEST(test_lost_device), RIG_TEST(test_lost_post),
-		RIG_TEST(test_lost_batch),  RIG_TEST(test_bad),
-		RIG_TEST(test_without),	    RIG_TEST(test_domain_without),
-		RIG_TEST(test_strange),	    RIG_TEST(test_one_way),
-		RIG_TEST(test_shared_rx),
+		RIG_TEST(test_messages),  RIG_TEST(test_rma),	     RIG_TEST(test_atomics),
+		RIG_TEST(test_deferred),  RIG_TEST(test_chain),	     RIG_TEST(test_cancel),
+		RIG_TEST(test_full),	  RIG_TEST(test_down),	     RIG_TEST(test_lost_device),
+		RIG_TEST(test_lost_post), RIG_TEST(test_lost_batch), RIG_TEST(test_lost_batch_read),
+		RIG_TEST(test_bad),	  RIG_TEST(test_without),    RIG_TEST(test_domain_without),
+		RIG_TEST(test_strange),	  RIG_TEST(test_one_way),    RIG_TEST(test_shared_rx),
 	};
 
 	return RIG_RUN("verbs trigger", tests);
