@@ -301,13 +301,19 @@ static ssize_t work_new(const struct ofi_work_ops *ops, const struct ofi_work_ep
 	return 0;
 }
 
-/* Queues work, or frees it on failure. */
+/*
+ * Queues work, or frees it on failure. The counter is watched last: it must not ask an endpoint for
+ * progress whose work was refused.
+ */
 static ssize_t work_queue(struct ofi_work *work)
 {
+	struct ofi_cntr *completion = work->completion; /* which prepare() may hand on */
 	ssize_t ret = work->ops->prepare(work);
 
 	if (!ret)
 		ret = copy_injected(work);
+	if (!ret && completion)
+		ret = work->ops->watch(work, completion);
 	if (ret)
 		work_free(&work->trigger);
 	else
@@ -424,13 +430,11 @@ static ssize_t set_completion(struct ofi_work *work, struct fid_cntr *fid)
 {
 	struct ofi_cntr *cntr = find_cntr(work->on.domain, fid);
 
-	if (!fid)
-		return 0;
 	if (!cntr)
-		return -FI_EINVAL;
+		return fid ? -FI_EINVAL : 0;
 	ofi_ref_get(&cntr->ref);
 	work->completion = cntr;
-	return work->ops->watch(work);
+	return 0;
 }
 
 static ssize_t queue_operation(struct ofi_domain *domain, const struct ofi_work_ops *ops,

@@ -93,8 +93,11 @@ struct ofi_work_ops {
 	int (*fire)(struct ofi_work *work);
 	/* Frees what prepare() allocated; may be NULL. Takes no lock. */
 	void (*release)(struct ofi_work *work);
-	/* Makes the endpoint progress when the completion counter is read. Returns 0 or -FI_E*. */
-	int (*watch)(struct ofi_work *work);
+	/*
+	 * Makes the endpoint progress when the completion counter is read. Called after prepare(),
+	 * which has found the endpoint enabled. Returns 0 or -FI_E*.
+	 */
+	int (*watch)(struct ofi_work *work, struct ofi_cntr *cntr);
 };
 
 struct ofi_work {
@@ -103,7 +106,7 @@ struct ofi_work {
 	struct ofi_work_ep on;
 	struct ofi_call call; /* its lists are copies */
 	bool deferred; /* reported to the completion counter, and elsewhere only on request */
-	struct ofi_cntr *completion; /* referenced; NULL if fire() has handed it on */
+	struct ofi_cntr *completion; /* referenced; NULL if it was handed on */
 	struct iovec *iov;	     /* lists of `call` */
 	struct fi_ioc *ioc, *compare;
 	uint8_t *room; /* memory after the provider's struct that the next list is copied to */

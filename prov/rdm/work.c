@@ -179,9 +179,9 @@ static int work_fire(struct ofi_work *work)
 	return 0;
 }
 
-static int work_watch(struct ofi_work *work)
+static int work_watch(struct ofi_work *work, struct ofi_cntr *cntr)
 {
-	return ofi_rdm_cntr_watch_work(work->on.ep, work->completion);
+	return ofi_rdm_cntr_watch_work(work->on.ep, cntr);
 }
 
 const struct ofi_work_ops ofi_rdm_work_ops = {

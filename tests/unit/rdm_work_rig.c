@@ -19,6 +19,7 @@ struct work_call work_made;
 unsigned int work_checks, work_calls;
 ssize_t work_check_ret, work_call_ret;
 int work_lend_ret;
+unsigned int work_watches;
 struct ofi_cq_item work_put;
 struct ofi_rdm_cq *work_put_to;
 unsigned int work_entries, work_completions;
@@ -86,6 +87,7 @@ int ofi_rdm_cntr_watch_work(struct ofi_rdm_ep *ep, struct ofi_cntr *cntr)
 {
 	assert_ptr_equal(ep, &work_ep);
 	assert_ptr_equal(cntr, &work_to);
+	work_watches++;
 	return work_lend_ret;
 }
 
@@ -242,6 +244,7 @@ int work_begin(void **state)
 	work_ep.cntrs[OFI_RDM_RECV] = &work_received;
 	work_checks = work_calls = work_entries = work_completions = 0;
 	work_check_ret = work_call_ret = 0;
+	work_watches = 0;
 	work_lend_ret = work_fail_at = 0;
 	memset(&work_put, 0, sizeof(work_put));
 	return 0;

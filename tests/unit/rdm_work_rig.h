@@ -40,6 +40,7 @@ extern struct work_call work_made; /* the last call */
 extern unsigned int work_checks, work_calls;
 extern ssize_t work_check_ret, work_call_ret;
 extern int work_lend_ret;
+extern unsigned int work_watches; /* number of watched completion counters */
 
 /* The last entry or completion, and their number. */
 extern struct ofi_cq_item work_put;

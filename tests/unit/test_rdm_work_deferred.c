@@ -293,6 +293,26 @@ static void it_can_be_cancelled(void **state)
 	assert_int_equal(work_to.value + work_to.errors, 0);
 }
 
+/* Its counter would ask an endpoint for progress that cannot make any. */
+static void refused_work_is_not_watched(void **state)
+{
+	(void)state;
+	work_ep.enabled = false;
+	assert_int_equal(queue(FI_OP_RECV), -FI_EOPBADSTATE);
+	work_ep.enabled = true;
+	work_check_ret = -FI_EMSGSIZE;
+	assert_int_equal(queue(FI_OP_SEND), -FI_EMSGSIZE);
+	work_check_ret = 0;
+	work_fail_at = 3; /* the copy of the data */
+	set_flags(FI_INJECT);
+	assert_int_equal(queue(FI_OP_SEND), -FI_ENOMEM);
+	work_fail_at = 0;
+	assert_int_equal(work_watches, 0);
+	assert_int_equal(work_to.ref.children, 0);
+	assert_int_equal(queue(FI_OP_SEND), 0);
+	assert_int_equal(work_watches, 1);
+}
+
 static void the_endpoint_is_checked(void **state)
 {
 	struct fi_ops of_connections;
@@ -446,6 +466,7 @@ int main(void)
 		TEST(a_late_failure_is_completed),
 		TEST(it_is_tried_again),
 		TEST(it_can_be_cancelled),
+		TEST(refused_work_is_not_watched),
 		TEST(the_endpoint_is_checked),
 		TEST(an_alias_will_do),
 		TEST(the_counter_is_checked),

@@ -323,9 +323,9 @@ bool vrb_work_find(const struct ofi_domain *domain, struct fid_ep *fid, struct o
 	return true;
 }
 
-static int work_watch(struct ofi_work *work)
+static int work_watch(struct ofi_work *work, struct ofi_cntr *cntr)
 {
-	return vrb_cntr_watch_work(work->on.ep, work->completion, work->call.type == FI_OP_RECV);
+	return vrb_cntr_watch_work(work->on.ep, cntr, work->call.type == FI_OP_RECV);
 }
 
 const struct ofi_work_ops vrb_work_ops = {
