@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <rdma/fi_trigger.h>
 #include "verbs_rig.h"
 
 #define SIZE 8 /* of the rig's queues */
@@ -33,6 +34,32 @@ static void test_states(void **state)
 	vrb_ep_ready(vrb_ep(rig->ep));
 	assert_int_equal(rig_send(rig->ep, NULL), 0);
 	assert_int_equal(fi_tx_size_left(rig->ep), SIZE - 1);
+}
+
+/* Operations that wait for a counter are accepted as soon as the endpoint is enabled. */
+static void test_states_of_work(void **state)
+{
+	struct rig *rig = *state;
+	struct fi_op_msg op = { .msg = { .context = rig } };
+	struct fi_deferred_work work = { .threshold = 1, .op_type = FI_OP_SEND, .op.msg = &op };
+	struct fi_triggered_context context = { .event_type = FI_TRIGGER_THRESHOLD };
+	struct fi_msg msg = { .context = &context };
+	int i, ret = -FI_EOPBADSTATE;
+
+	rig->info->caps |= FI_TRIGGER;
+	rig_open_ep(rig);
+	assert_int_equal(fi_cntr_open(rig->domain, NULL, &work.triggering_cntr, NULL), 0);
+	context.trigger.threshold.cntr = work.triggering_cntr;
+	context.trigger.threshold.threshold = 1;
+	op.ep = rig->ep;
+	for (i = 0; i < 2; i++, ret = 0) {
+		assert_int_equal(fi_control(&rig->domain->fid, FI_QUEUE_WORK, &work), ret);
+		assert_int_equal(fi_sendmsg(rig->ep, &msg, FI_TRIGGER), ret);
+		assert_int_equal(fi_recvmsg(rig->ep, &msg, FI_TRIGGER), ret);
+		assert_int_equal(fi_enable(rig->ep), 0);
+	}
+	assert_int_equal(fi_control(&rig->domain->fid, FI_FLUSH_WORK, NULL), 0);
+	assert_int_equal(fi_close(&work.triggering_cntr->fid), 0);
 }
 
 /* Afterwards a call says why, and what was outstanding completes once. */
@@ -245,9 +272,11 @@ static void test_silent_behind(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_silent_behind),	   RIG_TEST(test_states), RIG_TEST(test_down),
-		RIG_TEST(test_down_without_locks), RIG_TEST(test_full),	  RIG_TEST(test_failed),
-		RIG_TEST(test_failed_lost),	   RIG_TEST(test_silent), RIG_TEST(test_pool),
+		RIG_TEST(test_silent_behind),  RIG_TEST(test_states),
+		RIG_TEST(test_states_of_work), RIG_TEST(test_down_without_locks),
+		RIG_TEST(test_down),	       RIG_TEST(test_full),
+		RIG_TEST(test_failed),	       RIG_TEST(test_failed_lost),
+		RIG_TEST(test_silent),	       RIG_TEST(test_pool),
 	};
 
 	return RIG_RUN("verbs_post", tests);

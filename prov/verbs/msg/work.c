@@ -236,6 +236,8 @@ static ssize_t work_prepare(struct ofi_work *work)
 {
 	struct request req;
 
+	if (!((const struct vrb_ep *)work->on.ep)->enabled)
+		return -FI_EOPBADSTATE;
 	if (reads_device_memory(work->on.ep, &work->call))
 		return ofi_refuse(
 			&vrb_prov, FI_LOG_EP_DATA, -FI_EOPNOTSUPP,

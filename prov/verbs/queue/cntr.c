@@ -243,8 +243,6 @@ int vrb_cntr_watch_work(struct vrb_ep *ep, struct ofi_cntr *cntr, bool recv)
 {
 	struct vrb_cq *cq = cq_of(ep, recv ? VRB_COUNT_RECV : VRB_COUNT_SEND);
 
-	if (!ep->enabled)
-		return -FI_EOPBADSTATE;
 	return ofi_cntr_watch_once(&ep->domain->base.triggers, &ep->watches, cntr,
 				   &vrb_cq_source_ops, cq, cq->channel ? cq->channel->fd : -1);
 }
