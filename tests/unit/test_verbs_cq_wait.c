@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <unistd.h>
+#include <rdma/fi_trigger.h>
 #include "prov/base/waitset.h"
 #include "prov/verbs/provider/prov.h"
 #include "capture.h"
@@ -392,14 +393,66 @@ static void test_sreadfrom(void **state)
 	assert_int_equal(fi_cq_sreadfrom(rig->cq[0], entries, 2, from, NULL, 0), -FI_EAGAIN);
 }
 
+/* A thread sleeps while a send waits only for the connection. Returns the queue's descriptor. */
+static int sleep_unconnected(struct rig *rig, struct fid_cntr **cntr)
+{
+	struct fi_op_msg op = { .msg.context = context };
+	struct fi_deferred_work work = { .op_type = FI_OP_SEND, .op.msg = &op };
+	int fd;
+
+	rig->info->caps |= FI_TRIGGER;
+	rig->cq_attr.wait_obj = FI_WAIT_FD;
+	rig_enable(rig);
+	assert_int_equal(fi_cntr_open(rig->domain, NULL, cntr, NULL), 0);
+	work.triggering_cntr = *cntr;
+	op.ep = rig->ep;
+	assert_int_equal(fi_control(&rig->domain->fid, FI_QUEUE_WORK, &work), 0);
+	assert_int_equal(ofi_cq_trywait(&rig->cq[0]->fid), 0);
+	assert_int_equal(fi_control(&rig->cq[0]->fid, FI_GETWAIT, &fd), 0);
+	assert_false(readable(fd));
+	return fd;
+}
+
+static void test_work_connected(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_cntr *cntr;
+	int fd = sleep_unconnected(rig, &cntr);
+
+	vrb_ep_ready(vrb_ep(rig->ep));
+	assert_true(readable(fd));
+	assert_int_equal(sread(rig, 0), -FI_EAGAIN);
+	assert_int_equal(fake_qp(rig_qp(rig))->sends.total, 1);
+	assert_int_equal(ofi_cq_trywait(&rig->cq[0]->fid), 0);
+	assert_false(readable(fd));
+	assert_int_equal(fi_close(&cntr->fid), 0);
+}
+
+static void test_work_rejected(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_cntr *cntr;
+	int fd = sleep_unconnected(rig, &cntr);
+
+	vrb_ep_down(vrb_ep(rig->ep), -FI_ECONNREFUSED);
+	assert_true(readable(fd));
+	assert_int_equal(sread(rig, LONG), -FI_EAVAIL);
+	assert_ptr_equal(rig_error(rig->cq[0]).op_context, context);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_none),	  RIG_TEST(test_refused), RIG_TEST(test_wait_set),
-		RIG_TEST(test_poll_set),  RIG_TEST(test_getwait), RIG_TEST(test_sread),
-		RIG_TEST(test_woken),	  RIG_TEST(test_lost),	  RIG_TEST(test_signal),
-		RIG_TEST(test_trywait),	  RIG_TEST(test_acks),	  RIG_TEST(test_threshold),
-		RIG_TEST(test_sreadfrom), RIG_TEST(test_others),  RIG_TEST(test_no_events),
+		RIG_TEST(test_none),	      RIG_TEST(test_refused),
+		RIG_TEST(test_wait_set),      RIG_TEST(test_poll_set),
+		RIG_TEST(test_getwait),	      RIG_TEST(test_sread),
+		RIG_TEST(test_woken),	      RIG_TEST(test_lost),
+		RIG_TEST(test_signal),	      RIG_TEST(test_trywait),
+		RIG_TEST(test_acks),	      RIG_TEST(test_threshold),
+		RIG_TEST(test_sreadfrom),     RIG_TEST(test_others),
+		RIG_TEST(test_no_events),     RIG_TEST(test_work_connected),
+		RIG_TEST(test_work_rejected),
 	};
 
 	return RIG_RUN("verbs_cq_wait", tests);

@@ -6,6 +6,7 @@
 #include "prov/verbs/queue/cq.h"
 #include "prov/verbs/queue/qp.h"
 #include "srx.h"
+#include "work.h"
 
 int vrb_ep_attach(struct vrb_ep *ep)
 {
@@ -75,9 +76,20 @@ void vrb_ep_set_templates(struct vrb_ep *ep)
 	ep->rq->recv = (struct ibv_recv_wr){ .sg_list = &ep->rq->sge, .num_sge = 1 };
 }
 
+/* Wakes the threads that sleep on the queues: one runs the work that waited for the connection. */
+static void wake_for_work(struct vrb_ep *ep)
+{
+	if (!vrb_ep_triggers(ep))
+		return;
+	ofi_wait_signal(&ep->sq->cq->slow.wait);
+	if (ep->rx_cq)
+		ofi_wait_signal(&ep->rx_cq->slow.wait);
+}
+
 void vrb_ep_ready(struct vrb_ep *ep)
 {
 	vrb_wq_clear(ep->sq, VRB_WQ_SHUT);
+	wake_for_work(ep);
 }
 
 void vrb_ep_unready(struct vrb_ep *ep)
@@ -104,7 +116,10 @@ void vrb_ep_down(struct vrb_ep *ep, int err)
 	 */
 	vrb_batch_flush(ep);
 	vrb_qp_flush(ep);
-	if (err == -FI_ENODEV && ep->enabled) {
+	if (!ep->enabled)
+		return;
+	wake_for_work(ep);
+	if (err == -FI_ENODEV) {
 		vrb_wq_lose(ep->sq);
 		if (!ep->srx)
 			vrb_wq_lose(ep->rq);
