@@ -10,6 +10,10 @@
 #include "waitset.h"
 #include "refuse.h"
 
+/* The set that this thread has waited for, and the number of its signals that it has seen. */
+static __thread uint64_t last_id;
+static __thread uint32_t last_seen;
+
 int ofi_waitset_join(struct fid_wait *wait, const struct ofi_ref *fabric,
 		     struct ofi_waitset_member *member, struct fid *fid, int fd,
 		     ofi_trywait_fn *trywait)
@@ -49,11 +53,14 @@ int ofi_waitset_trywait(struct ofi_waitset *set)
 	int ret = 0;
 
 	ofi_lock(&set->lock);
+	ofi_wait_clear(&set->found);
 	LIST_FOREACH (member, &set->members, link) {
 		ret = member->trywait(member->fid);
 		if (ret)
 			break;
 	}
+	if (ret == -FI_EAGAIN)
+		ofi_wait_signal(&set->found);
 	ofi_unlock(&set->lock);
 	return ret;
 }
@@ -67,6 +74,17 @@ static int waitset_sleep(void *object, int left)
 	return !ret && set->wait.obj == FI_WAIT_YIELD ? -FI_EAGAIN : ret;
 }
 
+/* Returns true if some thread has found a member ready since this thread last asked. */
+static bool was_found(const struct ofi_waitset *set)
+{
+	uint32_t signals = __atomic_load_n(&set->found.signals, __ATOMIC_ACQUIRE);
+	bool found = (last_id == set->id || !last_id) && last_seen != signals;
+
+	last_id = set->id;
+	last_seen = signals;
+	return found;
+}
+
 static int waitset_wait(struct fid_wait *fid, int timeout)
 {
 	struct ofi_waitset *set = (struct ofi_waitset *)fid;
@@ -74,9 +92,10 @@ static int waitset_wait(struct fid_wait *fid, int timeout)
 	uint64_t start = ofi_now_ms();
 	int ret;
 
-	ofi_sleeper_begin(&sleeper, &set->wait);
+	ofi_sleeper_begin(&sleeper, &set->found);
 	do {
-		ret = ofi_waitset_trywait(set);
+		ofi_sleeper_look(&sleeper);
+		ret = was_found(set) ? -FI_EAGAIN : ofi_waitset_trywait(set);
 		if (ret) {
 			ret = ret == -FI_EAGAIN ? 0 : ret;
 			break;
@@ -84,6 +103,8 @@ static int waitset_wait(struct fid_wait *fid, int timeout)
 		ret = ofi_sleeper_sleep(&sleeper, waitset_sleep, set,
 					ofi_wait_left(start, timeout));
 	} while (ret == -FI_EAGAIN);
+	if (!ret)
+		was_found(set);
 	ofi_sleeper_leave(&sleeper);
 	return ret;
 }
@@ -92,6 +113,7 @@ static void waitset_free(struct ofi_waitset *set)
 {
 	if (set->wait.fd >= 0)
 		close(set->wait.fd);
+	ofi_wait_fini(&set->found);
 	free(set);
 }
 
@@ -151,9 +173,21 @@ static int waitset_check_attr(const struct fi_provider *prov, const struct fi_wa
 	}
 }
 
+/* Returns 0 or -FI_E*. */
+static int open_fds(struct ofi_waitset *set)
+{
+	int ret = ofi_wait_init(&set->found, FI_WAIT_FD);
+
+	set->wait.fd = epoll_create1(EPOLL_CLOEXEC);
+	if (set->wait.fd < 0)
+		return -errno;
+	return ret ? ret : ofi_wait_watch(set->wait.fd, set->found.fd);
+}
+
 int ofi_waitset_open(const struct fi_provider *prov, struct ofi_ref *parent,
 		     const struct fi_wait_attr *attr, struct fid_wait **fid)
 {
+	static uint64_t ids;
 	struct ofi_waitset *set;
 	int ret;
 
@@ -166,9 +200,8 @@ int ofi_waitset_open(const struct fi_provider *prov, struct ofi_ref *parent,
 	if (!set)
 		return -FI_ENOMEM;
 	set->wait.obj = attr->wait_obj;
-	set->wait.fd = epoll_create1(EPOLL_CLOEXEC);
-	if (set->wait.fd < 0) {
-		ret = -errno;
+	ret = open_fds(set);
+	if (ret) {
 		FI_WARN(prov, FI_LOG_FABRIC, "fi_wait_open: %s\n", fi_strerror(-ret));
 		waitset_free(set);
 		return ret;
@@ -177,6 +210,7 @@ int ofi_waitset_open(const struct fi_provider *prov, struct ofi_ref *parent,
 		.fid = { .fclass = FI_CLASS_WAIT, .ops = ofi_ops(&waitset_fid_ops) },
 		.ops = ofi_ops(&waitset_ops),
 	};
+	set->id = __atomic_add_fetch(&ids, 1, __ATOMIC_RELAXED);
 	set->prov = prov;
 	set->parent = parent;
 	ofi_ref_own(&set->own);

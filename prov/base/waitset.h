@@ -32,6 +32,12 @@ struct ofi_waitset {
 	struct ofi_ref own; /* records the process that opened it */
 	const struct fi_provider *prov;
 	struct ofi_wait wait; /* the kind, and the epoll descriptor */
+	/*
+	 * Signaled when a call finds a member ready: a counter's change is found once, but concerns
+	 * every thread.
+	 */
+	struct ofi_wait found;
+	uint64_t id;	      /* of this set in the process */
 	struct ofi_lock lock; /* guards the members */
 	LIST_HEAD(, ofi_waitset_member) members;
 };

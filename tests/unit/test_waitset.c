@@ -277,6 +277,92 @@ static void test_parent_of_members(void **state)
 	close_fid(&set->fid);
 }
 
+/* Waits for one more than the counter's value so far. */
+struct waiter {
+	struct fid_wait *set;
+	struct fid_cntr *cntr;
+	pthread_t thread;
+	uint64_t want;
+	int ready, late; /* atomic */
+};
+
+static void *wait_for_value(void *arg)
+{
+	struct waiter *waiter = arg;
+
+	__atomic_store_n(&waiter->ready, 1, __ATOMIC_SEQ_CST);
+	while (fi_cntr_read(waiter->cntr) < waiter->want)
+		waiter->late += fi_wait(waiter->set, 2000) == -FI_ETIMEDOUT;
+	return NULL;
+}
+
+/* Each thread that sleeps finds out about a change, whoever looks first. */
+static void test_threads(void **state)
+{
+	enum { ROUNDS = 100, THREADS = 4 };
+	struct fid_wait *set = open_set(FI_WAIT_FD);
+	struct waiter waiters[THREADS] = { 0 };
+	struct fid_cntr *cntr = open_cntr(set);
+	int i, n;
+
+	(void)state;
+	for (i = 1; i <= ROUNDS; i++) {
+		for (n = 0; n < THREADS; n++) {
+			waiters[n] = (struct waiter){ .set = set, .cntr = cntr };
+			waiters[n].want = 2 * (uint64_t)i - !n;
+			assert_int_equal(pthread_create(&waiters[n].thread, NULL, wait_for_value,
+							&waiters[n]),
+					 0);
+			while (!__atomic_load_n(&waiters[n].ready, __ATOMIC_SEQ_CST))
+				usleep(10);
+		}
+		usleep(300);
+		for (n = 0; n < THREADS; n++) {
+			if (n < 2)
+				fi_cntr_add(cntr, 1);
+			pthread_join(waiters[n].thread, NULL);
+			assert_int_equal(waiters[n].late, 0);
+		}
+	}
+	close_fid(&cntr->fid);
+	close_fid(&set->fid);
+}
+
+static void *wait_now(void *arg)
+{
+	struct waiter *waiter = arg;
+
+	waiter->late = fi_wait(waiter->set, 0);
+	__atomic_store_n(&waiter->ready, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&waiter->ready, __ATOMIC_SEQ_CST) == 1)
+		usleep(10);
+	waiter->late = fi_wait(waiter->set, 0);
+	return NULL;
+}
+
+/* A thread that was between two calls finds out, too. */
+static void test_between_calls(void **state)
+{
+	struct fid_wait *set = open_set(FI_WAIT_FD);
+	struct fid_cntr *cntr = open_cntr(set);
+	struct waiter other = { .set = set };
+
+	(void)state;
+	assert_int_equal(pthread_create(&other.thread, NULL, wait_now, &other), 0);
+	while (!__atomic_load_n(&other.ready, __ATOMIC_SEQ_CST))
+		usleep(10);
+	assert_int_equal(other.late, -FI_ETIMEDOUT);
+	fi_cntr_add(cntr, 1);
+	assert_int_equal(fi_wait(set, 0), 0);
+	assert_int_equal(fi_wait(set, 0), -FI_ETIMEDOUT);
+	__atomic_store_n(&other.ready, 2, __ATOMIC_SEQ_CST);
+	pthread_join(other.thread, NULL);
+	assert_int_equal(other.late, 0);
+	assert_int_equal(fi_wait(set, 0), -FI_ETIMEDOUT);
+	close_fid(&cntr->fid);
+	close_fid(&set->fid);
+}
+
 static void *wait_canceled(void *arg)
 {
 	pthread_cancel(pthread_self());
@@ -315,6 +401,8 @@ int main(void)
 		cmocka_unit_test(test_getwait),
 		cmocka_unit_test(test_parent_of_members),
 		cmocka_unit_test(test_canceled),
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_between_calls),
 	};
 
 	return cmocka_run_group_tests_name("waitset", tests, NULL, NULL);
