@@ -31,19 +31,22 @@ static struct poll_set *poll_set(struct fid_poll *fid)
 	return (struct poll_set *)fid;
 }
 
-static bool cntr_ready(struct item *item)
+static bool cntr_ready(struct item *item, bool room)
 {
 	struct ofi_cntr *cntr = (struct ofi_cntr *)item->fid;
 
 	ofi_cntr_progress(cntr);
-	return ofi_cntr_changed_since(cntr, &item->seen);
+	return room && ofi_cntr_changed_since(cntr, &item->seen);
 }
 
-static bool item_ready(struct item *item)
+/* Makes progress. Returns true if the member is ready and there is room to report it. */
+static bool item_ready(struct item *item, bool room)
 {
 	struct ofi_cq *cq = (struct ofi_cq *)item->fid;
 
-	return item->fid->fclass == FI_CLASS_CQ ? cq->slow->ops->ready(cq) : cntr_ready(item);
+	if (item->fid->fclass == FI_CLASS_CQ)
+		return cq->slow->ops->ready(cq) && room;
+	return cntr_ready(item, room);
 }
 
 /* Reported members move to the end, so that a small count starves nobody. */
@@ -53,9 +56,9 @@ static int poll_items(struct poll_set *set, void **context, int count)
 	struct item *item, *next;
 	int n = 0;
 
-	for (item = TAILQ_FIRST(&set->items); item && n < count; item = next) {
+	for (item = TAILQ_FIRST(&set->items); item; item = next) {
 		next = TAILQ_NEXT(item, link);
-		if (!item_ready(item))
+		if (!item_ready(item, n < count))
 			continue;
 		context[n++] = item->fid->context;
 		TAILQ_REMOVE(&set->items, item, link);

@@ -15,6 +15,7 @@ struct fake_cq {
 	struct ofi_cq base;
 	struct ofi_cq_slow slow;
 	bool ready;
+	unsigned int looks; /* number of times that it made progress */
 };
 
 static struct fi_provider prov = { .name = "test" };
@@ -23,7 +24,10 @@ static struct fi_ops fid_ops = { .size = sizeof(struct fi_ops), .control = ofi_c
 
 static bool cq_ready(struct ofi_cq *cq)
 {
-	return ((struct fake_cq *)cq)->ready;
+	struct fake_cq *fake = (struct fake_cq *)cq;
+
+	fake->looks++;
+	return fake->ready;
 }
 
 static const struct ofi_cq_ops ops = { .ready = cq_ready };
@@ -177,6 +181,46 @@ static void test_turns(void **state)
 	assert_int_equal(fi_close(&set->fid), 0);
 }
 
+static void count_progress(void *object)
+{
+	++*(unsigned int *)object;
+}
+
+/* All make progress, whatever the room. */
+static void test_progress(void **state)
+{
+	static const struct ofi_cntr_source_ops source = { .progress = count_progress };
+	struct fid_poll *set = open_set();
+	struct fid_cntr *cntr = open_cntr(&domain.ref, NULL);
+	unsigned int looks = 0;
+	struct fake_cq cq[3];
+	void *found[4];
+	int i;
+
+	(void)state;
+	init_cqs(cq, 3);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(fi_poll_add(set, &cq[i].base.fid.fid, 0), 0);
+	assert_int_equal(fi_poll_add(set, &cntr->fid, 0), 0);
+	assert_int_equal(ofi_cntr_watch(ofi_cntr(cntr), &source, &looks, -1), 0);
+	fi_cntr_add(cntr, 1);
+	assert_int_equal(fi_poll(set, NULL, 0), 0);
+	cq[0].ready = true;
+	assert_int_equal(fi_poll(set, found, 1), 1);
+	assert_ptr_equal(found[0], &cq[0]);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(cq[i].looks, 2);
+	assert_int_equal(looks, 2);
+	/* The counter is still to be reported. */
+	assert_int_equal(fi_poll(set, found, 4), 2);
+	ofi_cntr_unwatch(ofi_cntr(cntr), &looks);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(fi_poll_del(set, &cq[i].base.fid.fid, 0), 0);
+	assert_int_equal(fi_poll_del(set, &cntr->fid, 0), 0);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+	assert_int_equal(fi_close(&set->fid), 0);
+}
+
 /* A counter that was set may have the value again that it had when it was last reported. */
 static void same_value_after_set(void **state)
 {
@@ -207,7 +251,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_open),  cmocka_unit_test(test_members),
 		cmocka_unit_test(test_poll),  cmocka_unit_test(same_value_after_set),
-		cmocka_unit_test(test_turns),
+		cmocka_unit_test(test_turns), cmocka_unit_test(test_progress),
 	};
 
 	return cmocka_run_group_tests_name("poll", tests, NULL, NULL);
