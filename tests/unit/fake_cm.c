@@ -293,6 +293,8 @@ int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
 
 	if (called("bind_addr"))
 		return -1;
+	if (fake.bind_hook)
+		fake.bind_hook();
 	memcpy(sin, addr, sizeof(*sin));
 	if (!sin->sin_port)
 		sin->sin_port = htons(1234);

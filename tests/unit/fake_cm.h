@@ -22,6 +22,7 @@ struct fake_cm {
 	struct rdma_cm_id *last_id;
 	/* If set, called after each successful call. */
 	void (*on_call)(struct rdma_cm_id *id, const char *call);
+	void (*bind_hook)(void); /* if set, called by rdma_bind_addr */
 	/* If set, returns true for hints that no device meets. */
 	bool (*refuses)(const struct fi_info *hints);
 	bool idle;		   /* result of vrb_ep_is_idle */

@@ -5,7 +5,10 @@
 #include "unit.h"
 #include <arpa/inet.h>
 #include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include <prov/verbs/cm/cm_wire.h>
@@ -327,6 +330,55 @@ static void closing_while_events_come(void **state)
 
 #define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* A lock that the library of connections holds while it binds an id. */
+static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
+static sem_t binding;
+
+static void bind_slowly(void)
+{
+	pthread_mutex_lock(&library_lock);
+	sem_post(&binding);
+	usleep(50000);
+	pthread_mutex_unlock(&library_lock);
+}
+
+static void *bind_one(void *arg)
+{
+	struct sockaddr_storage any = { .ss_family = AF_INET };
+	struct vrb_owner owner = *(struct vrb_owner *)arg;
+	struct rdma_cm_id *id;
+
+	assert_int_equal(vrb_cm_bind_id(&bed.fabric.cm, "test", &owner, false, &any, &id), 0);
+	rdma_destroy_id(id);
+	return NULL;
+}
+
+/* The child needs that lock, too. */
+static void forks_wait_for_binding(void **state)
+{
+	pthread_t thread;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	sem_init(&binding, 0, 0);
+	fake.bind_hook = bind_slowly;
+	assert_int_equal(pthread_create(&thread, NULL, bind_one, &ep->owner), 0);
+	sem_wait(&binding);
+	pid = fork();
+	if (!pid) {
+		alarm(5);
+		pthread_mutex_lock(&library_lock);
+		execl("/bin/true", "true", NULL);
+		_exit(1);
+	}
+	pthread_join(thread, NULL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	fake.bind_hook = NULL;
+	sem_destroy(&binding);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -343,6 +395,7 @@ int main(void)
 		test(wire_format),
 		test(no_id),
 		test(closing_while_events_come),
+		test(forks_wait_for_binding),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,14 @@
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/fabric.h"
 #include "prov/verbs/provider/prov.h"
+#include "src/ds/fork.h"
 #include "req.h"
+
+/*
+ * Held in calls of librdmacm that take its own locks for long, which a child needs. Those of
+ * rdma_destroy_id are held briefly; it may wait for the event thread, which binds ids.
+ */
+OFI_FORK_MUTEX(rdmacm_lock, OFI_FORK_INNER);
 
 static struct vrb_cm_left cm_deliver(struct vrb_cm *cm, const struct rdma_cm_event *event)
 {
@@ -127,7 +134,9 @@ static int channel_open(struct vrb_cm *cm)
 
 	if (cm->channel)
 		return 0;
+	pthread_mutex_lock(&rdmacm_lock);
 	channel = rdma_create_event_channel();
+	pthread_mutex_unlock(&rdmacm_lock);
 	if (!channel)
 		return vrb_errno(vrb_err_opening(errno, "rdma_cm"));
 	ret = channel_watch(cm, channel);
@@ -135,6 +144,28 @@ static int channel_open(struct vrb_cm *cm)
 		cm->channel = NULL;
 		rdma_destroy_event_channel(channel);
 	}
+	return ret;
+}
+
+static int create_id(struct vrb_cm *cm, struct vrb_owner *owner, bool ud, struct rdma_cm_id **id)
+{
+	enum rdma_port_space space = ud ? RDMA_PS_UDP : RDMA_PS_TCP;
+	int ret;
+
+	pthread_mutex_lock(&rdmacm_lock);
+	ret = rdma_create_id(cm->channel, id, owner, space) ? errno : 0;
+	pthread_mutex_unlock(&rdmacm_lock);
+	return ret ? vrb_errno(vrb_err_opening(ret, "rdma_cm")) : 0;
+}
+
+int vrb_cm_bind(struct rdma_cm_id *id, const struct sockaddr_storage *ss)
+{
+	int ret;
+
+	pthread_mutex_lock(&rdmacm_lock);
+	ret = rdma_bind_addr(id, (struct sockaddr *)ss) ? errno : 0;
+	pthread_mutex_unlock(&rdmacm_lock);
+	errno = ret;
 	return ret;
 }
 
@@ -147,8 +178,8 @@ int vrb_cm_create_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owne
 		ofi_loop_unshare(&cm->fabric->loop, &cm->source);
 	ofi_lock(&cm->lock);
 	ret = channel_open(cm);
-	if (!ret && rdma_create_id(cm->channel, id, owner, ud ? RDMA_PS_UDP : RDMA_PS_TCP))
-		ret = vrb_errno(vrb_err_opening(errno, "rdma_cm"));
+	if (!ret)
+		ret = create_id(cm, owner, ud, id);
 	ofi_unlock(&cm->lock);
 	if (ret)
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s: rdma_create_id: %s%s%s\n", call,
@@ -170,7 +201,7 @@ int vrb_cm_bind_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,
 		return ret;
 	/* A restarted server can reuse its port while connections of the old one linger. */
 	rdma_set_option(*id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on));
-	if (!rdma_bind_addr(*id, (struct sockaddr *)ss))
+	if (!vrb_cm_bind(*id, ss))
 		return 0;
 	ret = vrb_errno(vrb_err_cause(errno));
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s: rdma_bind_addr to %s: %s%s\n", call,

@@ -78,6 +78,8 @@ void vrb_cm_fini(struct vrb_cm *cm);
  */
 int vrb_cm_create_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner, bool ud,
 		     struct rdma_cm_id **id);
+/* Like rdma_bind_addr, but no process forks meanwhile. Returns 0 or an errno, which is also set. */
+int vrb_cm_bind(struct rdma_cm_id *id, const struct sockaddr_storage *ss);
 /* Creates an id that is bound to an address. Returns 0, or logs and returns -FI_E*. */
 int vrb_cm_bind_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner, bool ud,
 		   const struct sockaddr_storage *ss, struct rdma_cm_id **id);

@@ -64,7 +64,7 @@ int vrb_sidr_listen(struct vrb_sidr_server *server, struct vrb_fabric *fabric,
 	ret = vrb_cm_create_id(&fabric->cm, "fi_enable", &server->owner, true, &id);
 	if (ret)
 		return ret;
-	if (rdma_bind_addr(id, (struct sockaddr *)&to)) {
+	if (vrb_cm_bind(id, &to)) {
 		ret = sidr_failed("rdma_bind_addr", local);
 	} else {
 		vrb_cm_copy_addr(&server->local, rdma_get_local_addr(id));

@@ -320,7 +320,7 @@ static int mc_start(struct vrb_mc *mc)
 					 vrb_params.resolve_timeout)
 			       ? mc_failed(mc, "rdma_resolve_addr", vrb_err_cause(errno))
 			       : 0;
-	if (rdma_bind_addr(mc->id, (struct sockaddr *)&local))
+	if (vrb_cm_bind(mc->id, &local))
 		return mc_failed(mc, "rdma_bind_addr", vrb_err_cause(errno));
 	errno = mc_ask(mc, mc->id);
 	return errno ? mc_failed(mc, "rdma_join_multicast", vrb_err_cause(errno)) : 0;
