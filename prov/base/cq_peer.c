@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_peer.h>
 #include "cq.h"
@@ -124,7 +125,7 @@ int ofi_cq_peer_open(const struct fi_provider *prov, ofi_cq_open_call *open,
 		     void *context)
 {
 	const struct fi_peer_cq_context *lent = context;
-	struct fi_cq_attr own = *attr;
+	struct fi_cq_attr own = { .flags = 0 };
 	struct ofi_cq_peer *peer;
 	int ret;
 
@@ -135,6 +136,8 @@ int ofi_cq_peer_open(const struct fi_provider *prov, ofi_cq_open_call *open,
 	peer = calloc(1, sizeof(*peer));
 	if (!peer)
 		return -FI_ENOMEM;
+	/* In programs for API 2.5 and earlier, the structure ends before xpu_ctx. */
+	memcpy(&own, attr, offsetof(struct fi_cq_attr, xpu_ctx));
 	own.flags &= ~FI_PEER;
 	own.format = FI_CQ_FORMAT_TAGGED;
 	own.wait_obj = FI_WAIT_NONE;

@@ -3,6 +3,7 @@
 #include "sep.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
@@ -57,19 +58,27 @@ static int context_new(struct ofi_rdm_sep *sep, const char *call, int index, boo
 	return ret;
 }
 
+/* In programs for API 1.8 and earlier, the structure ends before tclass. */
+static void tx_attr_out(const struct ofi_rdm_sep *sep, struct fi_tx_attr *attr, uint64_t op_flags)
+{
+	uint32_t version = sep->domain->info->fabric_attr->api_version;
+	bool has_tclass = FI_VERSION_GE(version, FI_VERSION(1, 9));
+
+	memcpy(attr, sep->info->tx_attr,
+	       has_tclass ? sizeof(*attr) : offsetof(struct fi_tx_attr, tclass));
+	attr->op_flags = op_flags;
+}
+
 static int sep_tx_ctx(struct fid_ep *fid, int index, struct fi_tx_attr *attr, struct fid_ep **ep,
 		      void *user)
 {
 	struct ofi_rdm_sep *sep = ofi_rdm_sep_of(&fid->fid);
-	const struct fi_tx_attr *own = sep->info->tx_attr;
-	uint64_t op_flags = attr ? attr->op_flags : own->op_flags;
+	uint64_t op_flags = attr ? attr->op_flags : sep->info->tx_attr->op_flags;
 	int ret = context_new(sep, "fi_tx_context", index, false, attr ? attr->caps : 0, op_flags,
 			      ep, user);
 
-	if (!ret && attr) {
-		*attr = *own;
-		attr->op_flags = op_flags;
-	}
+	if (!ret && attr)
+		tx_attr_out(sep, attr, op_flags);
 	return ret;
 }
 

@@ -11,6 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include "tests/abi/app.h"
 #include "tests/abi/bind.h"
@@ -221,6 +223,51 @@ static void test_fabric(void)
 	expect(!fi_close(&fabric->fid), "fi_close of the fabric");
 }
 
+static void ok(const char *call, int ret)
+{
+	expect(!ret, "%s: %s", call, fi_strerror(-ret));
+}
+
+static struct fi_info *find_rdm(void)
+{
+	struct fi_info *hints = fi_allocinfo(), *info;
+
+	expect(hints, "fi_allocinfo");
+	hints->caps = FI_MSG;
+	hints->mode = ~0ULL;
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->domain_attr->mr_mode =
+		FI_VERSION_LT(API, FI_VERSION(1, 5))
+			? FI_MR_UNSPEC
+			: FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	hints->fabric_attr->prov_name = strdup("verbs");
+	ok("fi_getinfo", fi_getinfo(API, NULL, NULL, 0, hints, &info));
+	fi_freeinfo(hints);
+	return info;
+}
+
+/* The attributes that a transmit context returns end where the caller's structure does. */
+static void test_context(void)
+{
+	struct fi_info *info = find_rdm();
+	struct fi_tx_attr *attr = guarded(node->size[PART_TX]);
+	struct fid_ep *sep, *tx;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+
+	ok("fi_fabric", fi_fabric(info->fabric_attr, &fabric, NULL));
+	ok("fi_domain", fi_domain(fabric, info, &domain, NULL));
+	ok("fi_scalable_ep", fi_scalable_ep(domain, info, &sep, NULL));
+	ok("fi_tx_context", fi_tx_context(sep, 0, attr, &tx, NULL));
+	expect(attr->size == info->tx_attr->size, "fi_tx_context: size");
+	expect(attr->rma_iov_limit == info->tx_attr->rma_iov_limit, "fi_tx_context: rma_iov_limit");
+	ok("fi_close", fi_close(&tx->fid));
+	ok("fi_close", fi_close(&sep->fid));
+	ok("fi_close", fi_close(&domain->fid));
+	ok("fi_close", fi_close(&fabric->fid));
+	fi_freeinfo(info);
+}
+
 int main(void)
 {
 	node = rich_node(NODE);
@@ -231,5 +278,8 @@ int main(void)
 	test_getinfo();
 	test_tostr(true);
 	test_fabric();
-	return getenv("WEFT_DEVICE") ? app_run(API) : 0;
+	if (!getenv("WEFT_DEVICE"))
+		return 0;
+	test_context();
+	return app_run(API);
 }

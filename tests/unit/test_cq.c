@@ -237,6 +237,8 @@ static int open_own(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_
 	(void)context;
 	assert_int_equal(attr->flags, FI_AFFINITY);
 	assert_int_equal(attr->format, FI_CQ_FORMAT_TAGGED);
+	assert_int_equal(attr->signaling_vector, 7);
+	assert_null(attr->xpu_ctx);
 	open_cq(FI_WAIT_NONE);
 	cq.fid.ops = &own;
 	*to = &cq.fid;
@@ -272,7 +274,11 @@ static void test_peer(void **state)
 	struct fi_ops_cq_owner ops = { sizeof(ops), owner_write, owner_writeerr };
 	struct fid_peer_cq owner = { .owner_ops = &ops };
 	struct fi_peer_cq_context lent = { sizeof(lent), &owner };
-	struct fi_cq_attr attr = { .flags = FI_PEER | FI_AFFINITY, .wait_obj = FI_WAIT_FD };
+	/* The structure of a program for API 2.5 ends before xpu_ctx. */
+	struct fi_cq_attr attr = { .flags = FI_PEER | FI_AFFINITY,
+				   .wait_obj = FI_WAIT_FD,
+				   .signaling_vector = 7,
+				   .xpu_ctx = (void *)1 };
 	struct fid_cq *fid;
 
 	(void)state;
