@@ -208,9 +208,12 @@ static int set_counts(struct ofi_rdm_sep *sep)
 
 static int sep_set_up(struct ofi_rdm_sep *sep, const struct fi_info *info)
 {
+	struct fi_info full = *info;
 	int ret;
 
-	sep->info = fi_dupinfo(info);
+	if (!full.domain_attr)
+		full.domain_attr = sep->domain->info->domain_attr;
+	sep->info = fi_dupinfo(&full);
 	if (!sep->info)
 		return -FI_ENOMEM;
 	ret = set_counts(sep);

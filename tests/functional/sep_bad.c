@@ -125,6 +125,19 @@ static void reopen(struct sep_pair *pair)
 	sep_wait(pair, 0, 0, &(fi_addr_t){ 0 });
 }
 
+/* fi_scalable_ep takes an fi_info without domain_attr, as fi_endpoint does. */
+static void no_domain_attr(struct sep_pair *pair)
+{
+	struct fi_info bare = *pair->info;
+	struct fid_ep *ep;
+
+	bare.domain_attr = NULL;
+	OK(fi_endpoint(pair->domain, &bare, &ep, NULL));
+	OK(fi_close(&ep->fid));
+	OK(fi_scalable_ep(pair->domain, &bare, &ep, NULL));
+	OK(fi_close(&ep->fid));
+}
+
 static void too_many(struct sep_pair *pair)
 {
 	struct fid_ep *sep;
@@ -146,6 +159,7 @@ static void test(void)
 	reopen(&pair);
 	wrong_context(&pair);
 	no_context(&pair);
+	no_domain_attr(&pair);
 	too_many(&pair);
 	sep_close(&pair);
 	/* Contexts may name those of peers although it was not requested. */

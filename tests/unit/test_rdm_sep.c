@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Attributes of the contexts of scalable endpoints; indexes and contexts are fakes. */
+/* Attributes of scalable endpoints and of their contexts; indexes and contexts are fakes. */
 #include "unit.h"
 #include <stdlib.h>
 #include <string.h>
@@ -101,11 +101,27 @@ static void nothing_is_written_behind_older_attributes(void **state)
 	assert_int_equal(context_attr(FI_VERSION(2, 6)).tclass, FI_TC_BULK_DATA);
 }
 
+/* fi_endpoint takes an fi_info without domain_attr, too; the threading model is the domain's. */
+static void domain_attr_may_be_missing(void **state)
+{
+	struct fi_info bare = *(struct fi_info *)*state;
+	struct fid_ep *other;
+
+	bare.domain_attr = NULL;
+	domain.info->domain_attr->threading = FI_THREAD_DOMAIN;
+	assert_int_equal(ofi_rdm_sep_open((struct fid_domain *)&domain, &bare, NULL, &other, NULL),
+			 0);
+	assert_int_equal(ofi_rdm_sep_of(&other->fid)->info->domain_attr->threading,
+			 FI_THREAD_DOMAIN);
+	assert_int_equal(fi_close(&other->fid), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(nothing_is_written_behind_older_attributes,
 						open_sep, close_sep),
+		cmocka_unit_test_setup_teardown(domain_attr_may_be_missing, open_sep, close_sep),
 	};
 
 	return cmocka_run_group_tests_name("rdm_sep", tests, NULL, NULL);
