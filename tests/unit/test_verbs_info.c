@@ -379,12 +379,12 @@ static void test_nic(void **state)
 	make();
 	expect_nic(info->nic);
 	copy = fi_dupinfo(info);
-	assert_non_null(copy);
 	assert_ptr_not_equal(copy->nic, info->nic);
 	fi_freeinfo(info);
 	info = NULL;
 	expect_nic(copy->nic);
 	assert_int_equal(fi_control(&copy->nic->fid, FI_ENABLE, NULL), -FI_ENOSYS);
+	assert_int_equal(fi_control(&copy->nic->fid, FI_DUP, NULL), -FI_EINVAL);
 	fi_freeinfo(copy);
 }
 

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "prov/base/ops.h"
+#include "prov/base/refuse.h"
+#include "prov/verbs/provider/prov.h"
 #include "info.h"
 
 struct nic {
@@ -90,6 +92,8 @@ static int nic_control(struct fid *fid, int command, void *arg)
 
 	if (command != FI_DUP)
 		return -FI_ENOSYS;
+	if (!arg)
+		return ofi_refuse_null(&vrb_prov, FI_LOG_FABRIC, "fi_control(FI_DUP)", "arg");
 	copy = nic_dup((struct nic *)fid);
 	if (!copy)
 		return -FI_ENOMEM;
