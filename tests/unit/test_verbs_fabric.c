@@ -33,8 +33,11 @@ static void names(void **state)
 	struct fid_fabric *other = NULL;
 
 	(void)state;
-	assert_int_equal(vrb_fabric_open(&attr, &other, NULL), -FI_ENODATA);
+	assert_int_equal(vrb_fabric_open(&attr, &other, NULL), -FI_ENODEV);
 	attr.name = "something else";
+	assert_int_equal(vrb_fabric_open(&attr, &other, NULL), -FI_ENODEV);
+	fake.fail = "getinfo";
+	fake.err = ENODATA; /* there is no device */
 	assert_int_equal(vrb_fabric_open(&attr, &other, NULL), -FI_ENODATA);
 	attr.name = NULL;
 	assert_int_equal(vrb_fabric_open(&attr, &other, NULL), -FI_EINVAL);

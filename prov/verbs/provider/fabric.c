@@ -140,7 +140,7 @@ static int check_name(const struct vrb_kind *kind, const char *name)
 	if (!info)
 		unknown_name(name, infos);
 	fi_freeinfo(infos);
-	return info ? 0 : -FI_ENODATA;
+	return info ? 0 : -FI_ENODEV;
 }
 
 int vrb_fabric_open_by(const struct vrb_kind *kind, struct fi_fabric_attr *attr,
