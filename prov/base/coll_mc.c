@@ -109,8 +109,12 @@ static int coll_mc_check(struct ofi_coll_owner *owner, const struct ofi_eq *eq,
 {
 	if (!addr || !addr->set || !mc)
 		return coll_mc_refuse(owner, -FI_EINVAL, "the AV set, or mc, is NULL");
-	if (flags & ~FI_COLLECTIVE)
-		return coll_mc_refuse(owner, -FI_EBADFLAGS, "flags must be 0");
+	/* One direction would restrict the member; both together are the default. */
+	if (flags & ~(FI_COLLECTIVE | FI_SEND | FI_RECV) ||
+	    !(flags & FI_SEND) != !(flags & FI_RECV))
+		return coll_mc_refuse(
+			owner, -FI_EBADFLAGS,
+			"flags must be 0 or FI_SEND | FI_RECV; members send and receive");
 	if (!eq)
 		return coll_mc_refuse(owner, -FI_ENOEQ,
 				      "no event queue is bound to the endpoint or to its domain");

@@ -143,12 +143,14 @@ static struct fid_av_set *set_of(size_t count, const size_t *ids)
 	return set;
 }
 
+/* Every other member spells out that it is not restricted to one direction. */
 static int join(size_t id, const struct fid_av_set *set, fi_addr_t coll_addr, struct fid_mc **mc)
 {
 	struct fi_collective_addr addr = { .set = set, .coll_addr = coll_addr };
+	uint64_t flags = FI_COLLECTIVE | (id % 2 ? FI_SEND | FI_RECV : 0);
 
 	*mc = NULL;
-	return ofi_coll_mc_join(&owners[id], ofi_eq(eqs[id]), &addr, FI_COLLECTIVE, mc, &names[id]);
+	return ofi_coll_mc_join(&owners[id], ofi_eq(eqs[id]), &addr, flags, mc, &names[id]);
 }
 
 static void run(void)
@@ -328,6 +330,11 @@ static void wrong_arguments(void)
 	assert_int_equal(ofi_coll_mc_join(&owners[0], eq, &addr, 0, NULL, NULL), -FI_EINVAL);
 	assert_int_equal(ofi_coll_mc_join(&owners[0], eq, &addr, FI_SEND, &mc, NULL),
 			 -FI_EBADFLAGS);
+	assert_int_equal(ofi_coll_mc_join(&owners[0], eq, &addr, FI_RECV, &mc, NULL),
+			 -FI_EBADFLAGS);
+	assert_int_equal(
+		ofi_coll_mc_join(&owners[0], eq, &addr, FI_SEND | FI_RECV | FI_MORE, &mc, NULL),
+		-FI_EBADFLAGS);
 	assert_int_equal(ofi_coll_mc_join(&owners[0], NULL, &addr, 0, &mc, NULL), -FI_ENOEQ);
 	gone = 1;
 	assert_int_equal(join(0, all, FI_ADDR_NOTAVAIL, &mc), -FI_EINVAL);
