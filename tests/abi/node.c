@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
@@ -228,14 +229,14 @@ static void ok(const char *call, int ret)
 	expect(!ret, "%s: %s", call, fi_strerror(-ret));
 }
 
-static struct fi_info *find_rdm(void)
+static struct fi_info *find(enum fi_ep_type type)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
 
 	expect(hints, "fi_allocinfo");
 	hints->caps = FI_MSG;
 	hints->mode = ~0ULL;
-	hints->ep_attr->type = FI_EP_RDM;
+	hints->ep_attr->type = type;
 	hints->domain_attr->mr_mode =
 		FI_VERSION_LT(API, FI_VERSION(1, 5))
 			? FI_MR_UNSPEC
@@ -246,23 +247,62 @@ static struct fi_info *find_rdm(void)
 	return info;
 }
 
-/* The attributes that a transmit context returns end where the caller's structure does. */
-static void test_context(void)
+static void *own(const void *from, unsigned part)
 {
-	struct fi_info *info = find_rdm();
+	return memcpy(guarded(node->size[part]), from, node->size[part]);
+}
+
+/* A copy of what the library returned, such as programs make to change some fields. */
+static struct fi_info *own_copy(const struct fi_info *from)
+{
+	struct fi_info *info = own(from, PART_INFO);
+
+	info->tx_attr = own(from->tx_attr, PART_TX);
+	info->rx_attr = own(from->rx_attr, PART_RX);
+	info->ep_attr = own(from->ep_attr, PART_EP);
+	info->domain_attr = own(from->domain_attr, PART_DOMAIN);
+	info->fabric_attr = own(from->fabric_attr, PART_FABRIC);
+	return info;
+}
+
+/* The library reads the structures, and writes attributes, as far as the caller's go. */
+static void test_rdm(void)
+{
+	struct fi_info *info = find(FI_EP_RDM), *copy = own_copy(info);
 	struct fi_tx_attr *attr = guarded(node->size[PART_TX]);
-	struct fid_ep *sep, *tx;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
+	struct fid_ep *ep, *sep, *tx;
 
-	ok("fi_fabric", fi_fabric(info->fabric_attr, &fabric, NULL));
-	ok("fi_domain", fi_domain(fabric, info, &domain, NULL));
-	ok("fi_scalable_ep", fi_scalable_ep(domain, info, &sep, NULL));
+	ok("fi_fabric", fi_fabric(copy->fabric_attr, &fabric, NULL));
+	ok("fi_domain", fi_domain(fabric, copy, &domain, NULL));
+	ok("fi_endpoint", fi_endpoint(domain, copy, &ep, NULL));
+	ok("fi_scalable_ep", fi_scalable_ep(domain, copy, &sep, NULL));
 	ok("fi_tx_context", fi_tx_context(sep, 0, attr, &tx, NULL));
 	expect(attr->size == info->tx_attr->size, "fi_tx_context: size");
 	expect(attr->rma_iov_limit == info->tx_attr->rma_iov_limit, "fi_tx_context: rma_iov_limit");
 	ok("fi_close", fi_close(&tx->fid));
 	ok("fi_close", fi_close(&sep->fid));
+	ok("fi_close", fi_close(&ep->fid));
+	ok("fi_close", fi_close(&domain->fid));
+	ok("fi_close", fi_close(&fabric->fid));
+	fi_freeinfo(info);
+}
+
+static void test_msg(void)
+{
+	struct fi_info *info = find(FI_EP_MSG), *copy = own_copy(info);
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_pep *pep;
+	struct fid_ep *ep;
+
+	ok("fi_fabric", fi_fabric(copy->fabric_attr, &fabric, NULL));
+	ok("fi_domain", fi_domain(fabric, copy, &domain, NULL));
+	ok("fi_endpoint", fi_endpoint(domain, copy, &ep, NULL));
+	ok("fi_passive_ep", fi_passive_ep(fabric, copy, &pep, NULL));
+	ok("fi_close", fi_close(&pep->fid));
+	ok("fi_close", fi_close(&ep->fid));
 	ok("fi_close", fi_close(&domain->fid));
 	ok("fi_close", fi_close(&fabric->fid));
 	fi_freeinfo(info);
@@ -280,6 +320,7 @@ int main(void)
 	test_fabric();
 	if (!getenv("WEFT_DEVICE"))
 		return 0;
-	test_context();
+	test_rdm();
+	test_msg();
 	return app_run(API);
 }

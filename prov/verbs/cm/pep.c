@@ -16,6 +16,7 @@
 #include "req.h"
 #include "prov/base/ep.h"
 #include "prov/base/refuse.h"
+#include "prov/base/wide.h"
 
 #define PEP_BACKLOG 1024 /* also the kernel's maximum by default */
 
@@ -503,9 +504,13 @@ int vrb_pep_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid
 		 void *context)
 {
 	struct vrb_fabric *fabric = vrb_fabric(fabric_fid);
+	struct ofi_wide wide;
 	struct vrb_pep *pep;
-	int ret = fid ? check_info(info)
-		      : ofi_refuse_null(&vrb_prov, FI_LOG_EP_CTRL, "fi_passive_ep", "pep");
+	int ret;
+
+	info = ofi_widen(fabric_fid->api_version, info, &wide);
+	ret = fid ? check_info(info)
+		  : ofi_refuse_null(&vrb_prov, FI_LOG_EP_CTRL, "fi_passive_ep", "pep");
 
 	if (ret)
 		return ret;

@@ -26,6 +26,7 @@
 #include "prov/verbs/provider/tclass.h"
 #include "work.h"
 #include "prov/base/refuse.h"
+#include "prov/base/wide.h"
 
 #define DRAIN_MS 100
 
@@ -409,9 +410,11 @@ int vrb_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_
 		void *context)
 {
 	struct vrb_domain *domain = vrb_domain(domain_fid);
+	struct ofi_wide wide;
 	struct vrb_ep *ep;
 	int ret;
 
+	info = ofi_widen(domain->fabric->fid.api_version, info, &wide);
 	ret = ep_fid ? check_info(domain, info)
 		     : ofi_refuse_null(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint", "ep");
 	if (ret)

@@ -26,6 +26,7 @@
 #include "prov/verbs/msg/srx.h"
 #include "prov/base/refuse.h"
 #include "prov/base/stx.h"
+#include "prov/base/wide.h"
 #include "prov/verbs/discovery/info_rdm.h"
 
 /* Capabilities of a transmit context. */
@@ -295,8 +296,10 @@ int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 {
 	struct vrb_fabric *fabric = vrb_fabric(fabric_fid);
 	struct vrb_domain *domain;
+	struct ofi_wide wide;
 	int ret;
 
+	info = ofi_widen(fabric_fid->api_version, info, &wide);
 	if (!info || !info->domain_attr || !info->domain_attr->name || !info->fabric_attr ||
 	    !domain_fid)
 		return ofi_refuse_null(&vrb_prov, FI_LOG_DOMAIN, "fi_domain",

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <rdma/fi_errno.h>
 #include "conn.h"
+#include "prov/base/wide.h"
 #include "prov/rdm/ep.h"
 #include "prov/rdm/sep.h"
 #include "prov/rdm/msg.h"
@@ -259,10 +260,13 @@ int vrb_rc_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **ep
 {
 	const struct ofi_rdm_proto_config config = proto_config();
 	struct vrb_domain *domain = vrb_domain(fid);
-	int ret = ofi_rdm_ep_check(&domain->base, info, ep);
 	struct ofi_rdm_xport xport;
+	struct ofi_wide wide;
 	struct vrb_rc_ep *rc;
+	int ret;
 
+	info = ofi_widen(domain->fabric->fid.api_version, info, &wide);
+	ret = ofi_rdm_ep_check(&domain->base, info, ep);
 	if (!ret && info->domain_attr)
 		ret = vrb_device_check(domain->ctx->device, info->domain_attr->name);
 	if (!ret)
@@ -283,9 +287,12 @@ int vrb_rc_sep_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep 
 		    void *context)
 {
 	struct vrb_domain *domain = vrb_domain(fid);
-	int ret = ofi_rdm_ep_check(&domain->base, info, sep);
+	struct ofi_wide wide;
 	struct fi_info *own;
+	int ret;
 
+	info = ofi_widen(domain->fabric->fid.api_version, info, &wide);
+	ret = ofi_rdm_ep_check(&domain->base, info, sep);
 	if (ret)
 		return ret;
 	own = fi_dupinfo(info);
