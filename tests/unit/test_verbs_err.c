@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -123,6 +124,30 @@ static void test_remedy_of_no_locked_memory(void **state)
 		assert_non_null(strstr(vrb_remedy(EPERM), "/dev/infiniband"));
 }
 
+static enum ibv_fork_status fork_status;
+
+enum ibv_fork_status ibv_is_fork_initialized(void)
+{
+	return fork_status;
+}
+
+/* Fork protection takes huge pages for small ones unless it is told to look. */
+static void test_remedy_of_huge_pages(void **state)
+{
+	(void)state;
+	unsetenv("RDMAV_HUGEPAGES_SAFE");
+	fork_status = IBV_FORK_ENABLED;
+	assert_non_null(strstr(vrb_reg_remedy(EINVAL), "RDMAV_HUGEPAGES_SAFE=1"));
+	assert_string_equal(vrb_reg_remedy(ENOMEM), vrb_remedy(ENOMEM));
+	setenv("RDMAV_HUGEPAGES_SAFE", "1", 1);
+	assert_string_equal(vrb_reg_remedy(EINVAL), "");
+	unsetenv("RDMAV_HUGEPAGES_SAFE");
+	fork_status = IBV_FORK_UNNEEDED;
+	assert_string_equal(vrb_reg_remedy(EINVAL), "");
+	fork_status = IBV_FORK_DISABLED;
+	assert_string_equal(vrb_reg_remedy(EINVAL), "");
+}
+
 /* Lets the process open so many files more. */
 static void leave_files(struct rlimit *limit, int files)
 {
@@ -187,6 +212,7 @@ int main(void)
 		cmocka_unit_test(test_remedy),
 		cmocka_unit_test(test_eq_strerror),
 		cmocka_unit_test(test_remedy_of_no_locked_memory),
+		cmocka_unit_test(test_remedy_of_huge_pages),
 		cmocka_unit_test(test_cause_is_the_limit_of_files),
 	};
 

@@ -124,14 +124,20 @@ static void test_regattr(void **state)
 	assert_int_equal(fi_close(&mr->fid), 0);
 }
 
+enum ibv_fork_status ibv_is_fork_initialized(void)
+{
+	return IBV_FORK_ENABLED;
+}
+
 static void test_device_refuses(void **state)
 {
-	static const int errors[] = { ENOMEM, EFAULT, EPERM, EINVAL };
+	static const int errors[] = { EINVAL, ENOMEM, EFAULT, EPERM };
 	struct rig *rig = *state;
 	struct fid_mr *mr = NULL;
 	unsigned int i;
 
 	rig_open_domain(rig);
+	capture_start();
 	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
 		fake.fail_at = fake.calls + 1;
 		fake.fail_errno = errors[i];
@@ -139,6 +145,7 @@ static void test_device_refuses(void **state)
 				 -errors[i]);
 		assert_null(mr);
 	}
+	assert_non_null(strstr(capture_stop(), "RDMAV_HUGEPAGES_SAFE"));
 	assert_int_equal(fake.mrs, 1); /* the domain's own */
 }
 

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -143,6 +144,15 @@ const char *vrb_remedy(int err)
 	default:
 		return "";
 	}
+}
+
+/* libibverbs protects whole pages at fork, and takes huge ones for small ones by default. */
+const char *vrb_reg_remedy(int err)
+{
+	if (err == EINVAL && ibv_is_fork_initialized() == IBV_FORK_ENABLED &&
+	    !getenv("RDMAV_HUGEPAGES_SAFE"))
+		return "; if the memory is in huge pages, set RDMAV_HUGEPAGES_SAFE=1 before the process starts, as it is protected at fork";
+	return vrb_remedy(err);
 }
 
 int vrb_failed(const struct ibv_context *ctx, int err, const char *fmt, ...)

@@ -29,6 +29,8 @@ static inline bool vrb_err_is_refused(int err)
 }
 /* Returns advice for a log line, "" if there is none. */
 const char *vrb_remedy(int err);
+/* The same for memory that cannot be registered. */
+const char *vrb_reg_remedy(int err);
 /*
  * Logs that a call has failed on a device: `fmt` names the call of the API and that of the library.
  * Returns what vrb_errno(err) does.

@@ -446,7 +446,7 @@ static int refuse_buffer(const struct vrb_mr *mr, const struct iovec *iov, int e
 		       iov->iov_len, iov->iov_base, strerror(err),
 		       err == EFAULT && vrb_mr_may_be_unbacked(mr->domain)
 			       ? "; memory that is not mapped needs Linux 5.14"
-			       : vrb_remedy(err));
+			       : vrb_reg_remedy(err));
 	return err;
 }
 

@@ -55,7 +55,7 @@ static void chunk_failed(const struct vrb_rdm_chunk *chunk, int err)
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL,
 		       "reliable datagrams: %s of %zu B of buffers: %s%s\n",
 		       mapped ? "ibv_reg_mr" : "mmap", chunk->len, strerror(err),
-		       mapped ? vrb_remedy(err) : "");
+		       mapped ? vrb_reg_remedy(err) : "");
 }
 
 /* Maps the memory, so that no other data shares the pages that the device writes to. */

@@ -50,7 +50,7 @@ static int cache_reg(void *arg, void *addr, size_t len, unsigned int *access, vo
 	if (vrb_err_is_refused(err) && wanted == IBV_ACCESS_MW_BIND)
 		return vrb_errno(err);
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_MR, "registering %zu B at %p: %s%s\n", len, addr,
-		       strerror(err), vrb_remedy(err));
+		       strerror(err), vrb_reg_remedy(err));
 	return vrb_errno(err);
 }
 

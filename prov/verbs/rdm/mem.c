@@ -138,7 +138,7 @@ static int lease_new(struct ofi_rdm_ep *ep, const struct iovec *iov, int access,
 			hmem->name, why.text, strerror(err));
 	else
 		FI_WARN_SPARSE(&vrb_prov, FI_LOG_MR, "registering %zu B at %p: %s%s\n",
-			       iov->iov_len, iov->iov_base, strerror(err), vrb_remedy(err));
+			       iov->iov_len, iov->iov_base, strerror(err), vrb_reg_remedy(err));
 	return vrb_errno(err);
 }
 
