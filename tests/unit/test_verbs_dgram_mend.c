@@ -111,6 +111,35 @@ static void test_mend_strict_unread(void **state)
 	close_dgram(rig);
 }
 
+/* The device is late to flush: a send that asks for a completion gets it. */
+static void test_mend_strict_late(void **state)
+{
+	struct rig *rig = *state;
+	struct ibv_qp *qp;
+	int i;
+
+	fake.strict = fake.forgets = true;
+	rig->info->domain_attr->threading = FI_THREAD_FID;
+	open_dgram(rig);
+	qp = rig_qp(rig);
+	assert_int_equal(fi_recv(rig->ep, buf, 10, NULL, 0, NULL), 0);
+	assert_int_equal(fi_send(rig->ep, buf, 8, NULL, to, &i), 0);
+	assert_int_equal(fi_inject(rig->ep, buf, 8, to), 0);
+	fake_complete_recv(qp, IBV_WC_LOC_LEN_ERR, IBV_WC_RECV, 0, NULL);
+	qp->state = IBV_QPS_ERR;
+	assert_int_equal(rig_error(rig->cq[1]).err, FI_ETRUNC);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(fi_inject(rig->ep, buf, 8, to), -FI_EAGAIN);
+	assert_int_equal(qp->state, IBV_QPS_ERR);
+	fake_flush(qp);
+	assert_ptr_equal(rig_error(rig->cq[0]).op_context, &i);
+	assert_int_equal(rig_error(rig->cq[0]).err, FI_ECANCELED);
+	rig_no_entry(rig->cq[0]);
+	assert_int_equal(fi_inject(rig->ep, buf, 8, to), 0);
+	assert_int_equal(qp->state, IBV_QPS_RTS);
+	close_dgram(rig);
+}
+
 /* The application learns of each send that the device flushes, but not of the marker behind. */
 static void test_flushed_inject(void **state)
 {
@@ -188,8 +217,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_mend_after_inject),     RIG_TEST(test_mend_strict),
-		RIG_TEST(test_mend_strict_unread),    RIG_TEST(test_flushed_inject),
-		RIG_TEST(test_full_send_queue_fails), RIG_TEST(test_full_recv_queue_fails),
+		RIG_TEST(test_mend_strict_unread),    RIG_TEST(test_mend_strict_late),
+		RIG_TEST(test_flushed_inject),	      RIG_TEST(test_full_send_queue_fails),
+		RIG_TEST(test_full_recv_queue_fails),
 	};
 
 	return RIG_RUN("dgram mend", tests);

@@ -86,6 +86,21 @@ static void test_down(void **state)
 	rig_no_entry(rig->cq[1]);
 }
 
+/* A device that refuses posts in the error state does not hide why. */
+static void test_down_refusing(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->info->domain_attr->threading = FI_THREAD_DOMAIN;
+	rig_connect(rig);
+	assert_int_equal(rig_send(rig->ep, NULL), 0);
+	fake.strict = true;
+	vrb_ep_down(vrb_ep(rig->ep), -FI_ENOTCONN);
+	assert_int_equal(rig_send(rig->ep, NULL), -FI_ENOTCONN);
+	assert_int_equal(recv_one(rig->ep, NULL), -FI_ENOTCONN);
+	rig_error(rig->cq[0]);
+}
+
 /* Without locks posts are accepted and canceled until the next one looks closer. */
 static void test_down_without_locks(void **state)
 {
@@ -272,11 +287,17 @@ static void test_silent_behind(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_silent_behind),  RIG_TEST(test_states),
-		RIG_TEST(test_states_of_work), RIG_TEST(test_down_without_locks),
-		RIG_TEST(test_down),	       RIG_TEST(test_full),
-		RIG_TEST(test_failed),	       RIG_TEST(test_failed_lost),
-		RIG_TEST(test_silent),	       RIG_TEST(test_pool),
+		RIG_TEST(test_silent_behind),
+		RIG_TEST(test_states),
+		RIG_TEST(test_states_of_work),
+		RIG_TEST(test_down_refusing),
+		RIG_TEST(test_down_without_locks),
+		RIG_TEST(test_down),
+		RIG_TEST(test_full),
+		RIG_TEST(test_failed),
+		RIG_TEST(test_failed_lost),
+		RIG_TEST(test_silent),
+		RIG_TEST(test_pool),
 	};
 
 	return RIG_RUN("verbs_post", tests);

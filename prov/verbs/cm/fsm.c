@@ -324,6 +324,10 @@ static int act_shutdown(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 {
 	(void)arg;
 	vrb_ep_down(ep, -FI_ENOTCONN);
+	if (vrb_domain_is_serialized(ep->domain)) {
+		vrb_wq_guard(ep->sq);
+		vrb_wq_guard(ep->rq);
+	}
 	/* EINVAL: the peer has disconnected already. */
 	if (rdma_disconnect(ep->conn.id) && errno != EINVAL)
 		return cm_failed(ep, "fi_shutdown: rdma_disconnect");

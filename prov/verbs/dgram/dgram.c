@@ -229,11 +229,11 @@ bool vrb_dgram_post_marker(struct vrb_dgram *ep)
  */
 static void dgram_shut(const struct vrb_dgram *ep, struct vrb_wq *wq)
 {
-	enum fi_threading threading = ep->ep.domain->base.info->domain_attr->threading;
-
 	vrb_wq_set(wq, VRB_WQ_SHUT);
-	/* Without locks another thread may post, unless the application serializes all calls. */
-	if ((!ep->ep.lock_posts && threading != FI_THREAD_DOMAIN) || !ofi_trylock(&wq->lock))
+	/* Without locks another thread may post now. */
+	if (!ep->ep.lock_posts && !vrb_domain_is_serialized(ep->ep.domain))
+		return;
+	if (!ofi_trylock(&wq->lock))
 		return;
 	vrb_wq_guard(wq);
 	ofi_unlock(&wq->lock);
@@ -279,7 +279,7 @@ static void reset_silent(struct vrb_dgram *ep)
 
 	if (!vrb_cq_has_none(sq->cq, sq))
 		return;
-	while (slot->next != head && !slot->signal)
+	while (slot->next != head && !slot->signal && slot->flags & VRB_SILENT)
 		slot = slot->next;
 	if (slot->next == head && !ibv_modify_qp(ep->ep.qp, &attr, IBV_QP_STATE) &&
 	    vrb_cq_has_none(sq->cq, sq))

@@ -140,7 +140,7 @@ void vrb_ep_unready(struct vrb_ep *ep); /* accepting failed: sending is not allo
 bool vrb_ep_is_idle(const struct vrb_ep *ep);
 /*
  * Called when the connection has ended: posting returns err (-FI_ENOTCONN, -FI_ENODEV) from now on,
- * and the queues are flushed.
+ * without locks at the latest when a queue is full, and the queues are flushed.
  */
 void vrb_ep_down(struct vrb_ep *ep, int err);
 

@@ -82,7 +82,7 @@ static void wake_for_work(struct vrb_ep *ep)
 	if (!vrb_ep_triggers(ep))
 		return;
 	ofi_wait_signal(&ep->sq->cq->slow.wait);
-	if (ep->rx_cq)
+	if (ep->rx_cq && ep->rx_cq != ep->sq->cq)
 		ofi_wait_signal(&ep->rx_cq->slow.wait);
 }
 

@@ -125,6 +125,12 @@ static inline int vrb_domain_unordered_access(const struct vrb_domain *domain, i
 	return access & (IBV_ACCESS_LOCAL_WRITE | (domain->max_read ? IBV_ACCESS_REMOTE_READ : 0));
 }
 
+/* Returns true if the application serializes all calls: a caller may move what posts read. */
+static inline bool vrb_domain_is_serialized(const struct vrb_domain *domain)
+{
+	return domain->base.info->domain_attr->threading == FI_THREAD_DOMAIN;
+}
+
 /* Returns the RDM part of a domain opened for reliable datagrams, else NULL. */
 static inline const struct vrb_domain_rdm *vrb_rdm_of(const struct vrb_domain *domain)
 {

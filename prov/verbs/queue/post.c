@@ -59,6 +59,7 @@ OFI_INLINE void copy(struct vrb_batch *batch, uint32_t n, const struct ibv_send_
 	held->imm_data = wr->imm_data;
 	held->wr = wr->wr;
 	if (ofi_unlikely(wr->num_sge != 1)) {
+		held->sg_list[0].length = 0;
 		if (wr->num_sge)
 			memcpy(held->sg_list, wr->sg_list, wr->num_sge * sizeof(*wr->sg_list));
 		return;
@@ -191,9 +192,15 @@ static bool makes_room(struct vrb_wq *wq)
 	return has_room(wq);
 }
 
+/* Without locks a queue that is shut may not be known to be, and the device may refuse posts. */
 ssize_t vrb_wq_post_failed(struct vrb_wq *wq, int err)
 {
-	return vrb_wq_untake(wq, 1) ? vrb_errno(err) : 0;
+	if (!vrb_wq_untake(wq, 1))
+		return 0;
+	if (!(vrb_wq_special(wq) & VRB_WQ_SHUT) || !wq->ep)
+		return vrb_errno(err);
+	vrb_wq_guard(wq);
+	return down_err(wq->ep);
 }
 
 /* Posts after a slot and a credit have been taken. */
