@@ -10,9 +10,13 @@
 #include "waitset.h"
 #include "refuse.h"
 
-/* The set that this thread has waited for, and the number of its signals that it has seen. */
-static __thread uint64_t last_id;
-static __thread uint32_t last_seen;
+/* The sets that this thread has waited for lately, and the number of their signals it has seen. */
+enum { LATELY = 16 };
+static __thread struct {
+	uint64_t id;
+	uint32_t seen;
+} lately[LATELY];
+static __thread uint32_t lately_next;
 
 int ofi_waitset_join(struct fid_wait *wait, const struct ofi_ref *fabric,
 		     struct ofi_waitset_member *member, struct fid *fid, int fd,
@@ -78,10 +82,18 @@ static int waitset_sleep(void *object, int left)
 static bool was_found(const struct ofi_waitset *set)
 {
 	uint32_t signals = __atomic_load_n(&set->found.signals, __ATOMIC_ACQUIRE);
-	bool found = (last_id == set->id || !last_id) && last_seen != signals;
+	bool found;
+	int i;
 
-	last_id = set->id;
-	last_seen = signals;
+	for (i = 0; i < LATELY && lately[i].id != set->id; i++)
+		;
+	if (i == LATELY) {
+		i = lately_next++ % LATELY;
+		lately[i].id = set->id;
+		lately[i].seen = 0;
+	}
+	found = lately[i].seen != signals;
+	lately[i].seen = signals;
 	return found;
 }
 
