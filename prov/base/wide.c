@@ -36,6 +36,9 @@ struct fi_info *ofi_widen(uint32_t version, struct fi_info *info, struct ofi_wid
 	const size_t rows = sizeof(ends) / sizeof(ends[0]);
 	size_t i;
 
+	/* A program may have made the attributes of its fabric, without a version. */
+	if (!version && info && info->fabric_attr)
+		version = info->fabric_attr->api_version;
 	for (i = 0; i < rows && !FI_VERSION_LT(version, ends[i].before); i++)
 		;
 	if (!info || !version || i == rows)

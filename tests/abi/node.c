@@ -262,6 +262,8 @@ static struct fi_info *own_copy(const struct fi_info *from)
 	info->ep_attr = own(from->ep_attr, PART_EP);
 	info->domain_attr = own(from->domain_attr, PART_DOMAIN);
 	info->fabric_attr = own(from->fabric_attr, PART_FABRIC);
+	if (!strcmp(NODE_OF_FABRIC, "1.0")) /* padding, in the oldest programs */
+		info->fabric_attr->api_version = UINT32_MAX;
 	return info;
 }
 

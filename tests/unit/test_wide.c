@@ -99,11 +99,25 @@ static void current_ones_stay(void **state)
 	assert_null(wide.info.domain_attr);
 }
 
+/* The application made the attributes of its fabric, and has those of an fi_info. */
+static void a_fabric_without_version(void **state)
+{
+	struct fi_fabric_attr fabric = { .api_version = FI_VERSION(1, 5) };
+	struct fi_info info = { .fabric_attr = &fabric };
+	struct ofi_wide wide;
+
+	(void)state;
+	assert_ptr_equal(ofi_widen(0, &info, &wide), &wide.info);
+	fabric.api_version = 0;
+	assert_ptr_equal(ofi_widen(0, &info, &wide), &info);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(short_ones_become_current, setup, teardown),
 		cmocka_unit_test(current_ones_stay),
+		cmocka_unit_test(a_fabric_without_version),
 	};
 
 	return cmocka_run_group_tests_name("wide", tests, NULL, NULL);

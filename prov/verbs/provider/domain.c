@@ -308,6 +308,9 @@ int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 	if (!domain)
 		return -FI_ENOMEM;
 	domain_init(domain, fabric, info);
+	/* The attributes are the application's, and have no version in those of API 1.0 to 1.4. */
+	if (domain->base.info && fabric_fid->api_version)
+		domain->base.info->fabric_attr->api_version = fabric_fid->api_version;
 	ret = domain->base.info && domain->base.stats ? open_device(domain) : -FI_ENOMEM;
 	if (!ret && domain->rdm)
 		ret = vrb_domain_rdm() ? vrb_domain_rdm()->open(domain) : -FI_ENOSYS;
