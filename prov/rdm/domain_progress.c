@@ -245,10 +245,13 @@ void ofi_rdm_domain_progress_remove(struct ofi_rdm_domain_progress *progress, st
 void ofi_rdm_domain_progress_forget(struct ofi_rdm_domain_progress *progress, const void *desc)
 {
 	struct ofi_rdm_ep *ep;
+	bool outside;
 
 	ofi_lock(&progress->lock);
+	outside = ofi_rdm_step_out(progress->with_domain);
 	LIST_FOREACH (ep, &progress->eps, all_link)
 		ofi_rdm_region_forget(ep, desc);
+	ofi_rdm_step_in(outside);
 	ofi_unlock(&progress->lock);
 }
 

@@ -273,7 +273,7 @@ static void strangers_are_of_few_hosts(void **state)
 	uint8_t i;
 
 	(void)state;
-	ud_nodes[0].domain.attr.max_ah = 9;
+	ud_nodes[0].domain.attr.max_ah = 17;
 	for (i = 1; i <= 100; i++)
 		assert_true(takes_host(UD_STRANGER + i, false));
 	for (i = 1; i <= 50; i++)
@@ -293,7 +293,7 @@ static void paths_to_strangers_are_few(void **state)
 	int before = ud_net_objects;
 
 	(void)state;
-	ud_nodes[0].domain.attr.max_ah = 5;
+	ud_nodes[0].domain.attr.max_ah = 9;
 	ud_nodes[0].peer.policy.stranger = true;
 	for (uint8_t i = 0; i < 20; i++) {
 		attr.grh.dgid.raw[15] = UD_STRANGER + i / 5;

@@ -133,14 +133,14 @@ void vrb_ah_renew(struct vrb_domain *domain, const struct vrb_ah *known)
 
 /*
  * The handles of strangers stay, and a host may have many addresses: strangers get at most half of
- * the device's.
+ * the device's, as each path may have two.
  */
 bool vrb_ah_takes_stranger(const struct vrb_domain *domain)
 {
-	const uint32_t half = (uint32_t)domain->attr.max_ah / 2;
+	const uint32_t most = (uint32_t)domain->attr.max_ah / 4;
 
 	return __atomic_load_n(&domain->stranger_paths, __ATOMIC_RELAXED) <
-	       (half && half < STRANGERS_MAX ? half : STRANGERS_MAX);
+	       (most && most < STRANGERS_MAX ? most : STRANGERS_MAX);
 }
 
 const struct vrb_ah *vrb_ah_of_stranger(struct vrb_domain *domain, const struct ibv_ah_attr *attr)

@@ -86,12 +86,16 @@ const struct vrb_ah *vrb_ud_path_of(const struct vrb_ud_conn *ud, const struct i
 	return path ? path : vrb_ud_path_back(all, attr);
 }
 
-/* When an adapter destroys a handle, it aborts what is sent with others of the same GID. */
+/*
+ * InfiniBand has no MAC addresses. When an Elastic Fabric Adapter destroys a handle, it aborts what
+ * is sent with others of the same GID.
+ */
 void vrb_ud_conn_renew(const struct vrb_rc_conn *conn)
 {
+	const struct vrb_ud *all = vrb_ud_of(conn->ud);
 	const struct vrb_ah *path = conn->ud->path;
 
-	if (path && !vrb_ud_of(conn->ud)->unordered)
+	if (path && !all->unordered && all->port.link_layer != IBV_LINK_LAYER_INFINIBAND)
 		vrb_ah_renew(vrb_rc_domain(conn->ep), path);
 }
 
