@@ -147,6 +147,7 @@ static void check_huge_pages(struct doctor *doctor, bool copies)
 
 	if (tree_line(doctor->root, "HugePages_Total:", line, sizeof(line), "/proc/meminfo"))
 		pages = strtoul(line + strlen("HugePages_Total:"), NULL, 10);
+	copies = copies && !is_set("RDMAV_FORK_SAFE") && !is_set("IBV_FORK_SAFE");
 	if (copies || !pages || is_set("RDMAV_HUGEPAGES_SAFE") ||
 	    doctor_param_on("FI_FORK_UNSAFE")) {
 		doctor_say(doctor, DOCTOR_OK, "%lu huge pages, safe to register", pages);

@@ -134,9 +134,18 @@ enum ofi_rdm_wire_error ofi_rdm_rma_event(struct ofi_rdm_peer *peer,
 	return OFI_RDM_WIRE_OK;
 }
 
+/* Returns what counters count of an atomic operation of this kind. */
+static uint64_t counted_of_atomic(uint8_t kind)
+{
+	if (kind == OFI_RDM_WIRE_ATOMIC_READ)
+		return FI_REMOTE_READ;
+	return kind == OFI_RDM_WIRE_ATOMIC_WRITE ? FI_REMOTE_WRITE
+						 : FI_REMOTE_READ | FI_REMOTE_WRITE;
+}
+
 void ofi_rdm_rma_event_atomic(struct ofi_rdm_ep *ep, const struct ofi_rdm_wire_packet *packet)
 {
-	uint64_t what = ofi_rdm_atomic_access(packet->atomic.kind);
+	uint64_t what = counted_of_atomic(packet->atomic.kind);
 
 	if (!(ep->info->caps & FI_RMA_EVENT))
 		return;

@@ -9,15 +9,6 @@
 
 #include "op.h"
 
-/* Returns how an atomic operation of this kind accesses its target's memory. */
-static inline uint64_t ofi_rdm_atomic_access(uint8_t kind)
-{
-	if (kind == OFI_RDM_WIRE_ATOMIC_READ)
-		return FI_REMOTE_READ;
-	return kind == OFI_RDM_WIRE_ATOMIC_WRITE ? FI_REMOTE_WRITE
-						 : FI_REMOTE_READ | FI_REMOTE_WRITE;
-}
-
 /* Returns true if the operation ends with an RMA event, as far as the peer is known. */
 static inline bool ofi_rdm_rma_event_is_due(const struct ofi_rdm_op *op)
 {

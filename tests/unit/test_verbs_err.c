@@ -136,6 +136,8 @@ static void test_remedy_of_huge_pages(void **state)
 {
 	(void)state;
 	unsetenv("RDMAV_HUGEPAGES_SAFE");
+	unsetenv("RDMAV_FORK_SAFE");
+	unsetenv("IBV_FORK_SAFE");
 	fork_status = IBV_FORK_ENABLED;
 	assert_non_null(strstr(vrb_reg_remedy(EINVAL), "RDMAV_HUGEPAGES_SAFE=1"));
 	assert_string_equal(vrb_reg_remedy(ENOMEM), vrb_remedy(ENOMEM));
@@ -144,6 +146,9 @@ static void test_remedy_of_huge_pages(void **state)
 	unsetenv("RDMAV_HUGEPAGES_SAFE");
 	fork_status = IBV_FORK_UNNEEDED;
 	assert_string_equal(vrb_reg_remedy(EINVAL), "");
+	setenv("RDMAV_FORK_SAFE", "1", 1);
+	assert_non_null(strstr(vrb_reg_remedy(EINVAL), "RDMAV_HUGEPAGES_SAFE=1"));
+	unsetenv("RDMAV_FORK_SAFE");
 	fork_status = IBV_FORK_DISABLED;
 	assert_string_equal(vrb_reg_remedy(EINVAL), "");
 }

@@ -149,8 +149,11 @@ const char *vrb_remedy(int err)
 /* libibverbs protects whole pages at fork, and takes huge ones for small ones by default. */
 const char *vrb_reg_remedy(int err)
 {
-	if (err == EINVAL && ibv_is_fork_initialized() == IBV_FORK_ENABLED &&
-	    !getenv("RDMAV_HUGEPAGES_SAFE"))
+	/* Where the kernel copies at fork, libibverbs protects only if it is told to. */
+	bool protects = ibv_is_fork_initialized() == IBV_FORK_ENABLED ||
+			getenv("RDMAV_FORK_SAFE") || getenv("IBV_FORK_SAFE");
+
+	if (err == EINVAL && protects && !getenv("RDMAV_HUGEPAGES_SAFE"))
 		return "; if the memory is in huge pages, set RDMAV_HUGEPAGES_SAFE=1 before the process starts, as it is protected at fork";
 	return vrb_remedy(err);
 }
