@@ -146,10 +146,18 @@ static int enter_alone(const struct visit *visit)
 
 static int shm_enter(const struct visit *visit)
 {
-	int fd = visit->shm->fd, ret = set_lock(fd, F_WRLCK, USERS);
-	bool alone = !ret;
+	int ret, fd = visit->shm->fd;
 	struct stat st;
+	bool alone;
 
+	/* Another user's file is not waited for. */
+	if (fstat(fd, &st))
+		return shm_failed(visit, "fstat");
+	errno = EACCES;
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077))
+		return shm_failed(visit, "owner and mode of the file");
+	ret = set_lock(fd, F_WRLCK, USERS);
+	alone = !ret;
 	if (ret == AGAIN)
 		ret = set_lock(fd, F_RDLCK, USERS);
 	if (ret) {
@@ -160,9 +168,6 @@ static int shm_enter(const struct visit *visit)
 		return shm_failed(visit, "fstat");
 	if (!st.st_nlink)
 		return AGAIN;
-	errno = EACCES;
-	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077))
-		return shm_failed(visit, "owner and mode of the file");
 	if (alone)
 		return enter_alone(visit);
 	errno = EINVAL;

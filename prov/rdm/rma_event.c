@@ -121,6 +121,9 @@ enum ofi_rdm_wire_error ofi_rdm_rma_event(struct ofi_rdm_peer *peer,
 		.data = packet->data,
 	};
 
+	/* A program without FI_RMA does not expect completions that have no context. */
+	if (packet->flags & OFI_RDM_WIRE_DATA && !(ep->info->caps & FI_RMA))
+		return OFI_RDM_WIRE_E_RMA;
 	if (ep->info->caps & FI_RMA_EVENT) {
 		count_regions(ep->domain, packet, offsetof(struct ofi_rdm_wire_region, key), what);
 		rma_event_count(ep, what);

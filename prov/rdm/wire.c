@@ -83,6 +83,7 @@ static const char *const errors[OFI_RDM_WIRE_ERRORS] = {
 	[OFI_RDM_WIRE_E_KEYS] = "the last of too many requests for memory that it was not given",
 	[OFI_RDM_WIRE_E_COLLECTIVE] =
 		"of a collective operation, to an endpoint without FI_COLLECTIVE",
+	[OFI_RDM_WIRE_E_RMA] = "that brings data of a write, to an endpoint without FI_RMA",
 	[OFI_RDM_WIRE_E_MEMORY] = "that there is no memory for",
 	[OFI_RDM_WIRE_E_FLOOD] = "although it was told to send no more until others are received",
 };
@@ -230,9 +231,12 @@ OFI_INLINE enum ofi_rdm_wire_error check_meaning(const struct ofi_rdm_wire_packe
 			return OFI_RDM_WIRE_E_OFFSET;
 		return p->offset + p->payload_len > p->offset ? OFI_RDM_WIRE_OK
 							      : OFI_RDM_WIRE_E_OFFSET;
+	case OFI_RDM_WIRE_RMA_EVENT:
+		if (p->flags & OFI_RDM_WIRE_DATA && p->flags & OFI_RDM_WIRE_READ)
+			return OFI_RDM_WIRE_E_FLAGS;
+		return check_regions(p, p->total);
 	case OFI_RDM_WIRE_RTS:
 	case OFI_RDM_WIRE_CTS:
-	case OFI_RDM_WIRE_RMA_EVENT:
 		return check_regions(p, p->total);
 	case OFI_RDM_WIRE_ATOMIC_REQ:
 		return check_atomic(p);

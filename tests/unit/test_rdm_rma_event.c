@@ -91,7 +91,7 @@ static int begin(void **state)
 	memset(&peer, 0, sizeof(peer));
 	memset(cntrs, 0, sizeof(cntrs));
 	memset(regions, 0, sizeof(regions));
-	info.caps = FI_RMA_EVENT;
+	info.caps = FI_RMA | FI_RMA_EVENT;
 	domain.ops = &domain_ops;
 	ep.domain = &domain;
 	ep.info = &info;
@@ -242,14 +242,29 @@ static void the_target_may_want_none(void **state)
 	struct ofi_rdm_wire_packet packet = note(OFI_RDM_WIRE_DATA, list);
 
 	(void)state;
-	info.caps = 0;
+	info.caps = FI_RMA;
 	ep.rx_cq = NULL;
 	assert_int_equal(ofi_rdm_rma_event(&peer, &packet), OFI_RDM_WIRE_OK);
 	ofi_rdm_rma_event_atomic(&ep, &packet);
-	info.caps = FI_RMA_EVENT;
+	info.caps = FI_RMA | FI_RMA_EVENT;
 	ep.closing = true;
 	assert_int_equal(ofi_rdm_rma_event(&peer, &packet), OFI_RDM_WIRE_OK);
 	assert_int_equal(cntrs[1].value, 0);
+	assert_int_equal(entries, 0);
+}
+
+/* A program that uses messages only takes the context of each completion for its own. */
+static void data_needs_the_capability(void **state)
+{
+	uint8_t list[3 * sizeof(struct ofi_rdm_wire_region)];
+	struct ofi_rdm_wire_packet packet = note(OFI_RDM_WIRE_DATA, list);
+
+	(void)state;
+	info.caps = FI_TAGGED | FI_MSG;
+	assert_int_equal(ofi_rdm_rma_event(&peer, &packet), OFI_RDM_WIRE_E_RMA);
+	assert_int_equal(entries, 0);
+	packet.flags = 0;
+	assert_int_equal(ofi_rdm_rma_event(&peer, &packet), OFI_RDM_WIRE_OK);
 	assert_int_equal(entries, 0);
 }
 
@@ -320,6 +335,7 @@ int main(void)
 		cmocka_unit_test_setup(a_full_device_takes_nothing, begin),
 		cmocka_unit_test_setup(the_target_counts_and_completes, begin),
 		cmocka_unit_test_setup(the_target_may_want_none, begin),
+		cmocka_unit_test_setup(data_needs_the_capability, begin),
 		cmocka_unit_test_setup(entries_that_nobody_reads, begin),
 		cmocka_unit_test_setup(atomics_count, begin),
 	};

@@ -371,7 +371,11 @@ static void test_not_ours(void **state)
 	assert_int_equal(open_with(&shm, true, NULL), 0);
 	ofi_shm_close(&shm);
 	assert_int_equal(fchmod(fd, 0644), 0);
+	used.l_type = F_WRLCK;
+	assert_int_equal(fcntl(fd, F_OFD_SETLK, &used), 0);
+	alarm(2);
 	assert_int_equal(open_with(&shm, true, NULL), -FI_EACCES);
+	alarm(0);
 	assert_int_equal(open_with(&shm, false, "a"), -FI_EACCES);
 	assert_true(there());
 	close(fd);

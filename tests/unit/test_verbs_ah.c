@@ -132,6 +132,10 @@ static void test_renewed(void **state)
 	fake.fail_errno = ENOMEM;
 	vrb_ah_renew(&domain, path);
 	assert_ptr_equal(path->ah, handles[1]);
+	usleep(1001000);
+	vrb_ah_renew(&domain, path); /* still too early after a failure */
+	assert_ptr_equal(path->ah, handles[1]);
+	((struct vrb_ah *)path)->renewal = 0;
 	vrb_ah_renew(&domain, path);
 	assert_ptr_equal(path->old, handles[1]);
 	assert_int_equal(fake.ahs, 2);

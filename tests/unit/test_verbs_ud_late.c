@@ -252,11 +252,40 @@ static void an_end_follows_the_answer(void **state)
 	assert_int_equal(active->endings, 0);
 }
 
+static int begin_alone(void **state)
+{
+	(void)state;
+	ud_net_begin(7, &calm);
+	return 0;
+}
+
+/* To find out that there is no path can take a second, which a burst of packets must not cost. */
+static void who_cannot_be_answered_costs_once(void **state)
+{
+	const struct ud_net_params params = { .no_paths = true };
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+	int i, before;
+
+	(void)state;
+	ud_net_join(0, 1, &active, &passive);
+	assert_null(passive->rc.ud->path);
+	ud_net_set(&params);
+	before = ud_net_paths;
+	for (i = 0; i < 10; i++)
+		send_one(active);
+	ud_net_watch(3000, counts);
+	assert_int_equal(ud_net_paths, before + 1);
+	assert_int_equal(passive->endings, 1);
+	assert_int_equal(passive->err, FI_EHOSTUNREACH);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_reader_learns_of_the_end, begin, end),
 		cmocka_unit_test_setup_teardown(a_reader_that_asks_goes_on, begin, end),
+		cmocka_unit_test_setup_teardown(who_cannot_be_answered_costs_once, begin_alone,
+						end),
 		cmocka_unit_test_setup_teardown(what_has_arrived_comes_before_timers, begin, end),
 		cmocka_unit_test_setup_teardown(all_of_a_full_cq_has_waited, begin, end),
 		cmocka_unit_test_setup_teardown(waiting_for_packets_is_not_late, begin, end),

@@ -50,6 +50,7 @@ struct ud_conn {
 struct ud_net_params {
 	uint32_t loss, duplicates, delayed;
 	bool no_inline;
+	bool no_paths;		  /* no address handle is created */
 	uint8_t tos;		  /* of packets that arrive */
 	bool srd;		  /* constant */
 	uint32_t max_cqe;	  /* of the device, if it is not 0; constant */
@@ -79,6 +80,7 @@ struct ud_net_params {
 
 extern struct ud_node ud_nodes[UD_NODES];
 extern int ud_net_objects; /* of the device that exist */
+extern int ud_net_paths;   /* address handles that were asked for */
 /* How often the device was last told to try again while a receiver is not ready; -1: not at all. */
 extern int ud_net_retries;
 extern bool ud_net_yields; /* sched_yield() lets time pass */

@@ -11,7 +11,7 @@
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 
-enum { STRANGERS_MAX = 65536, RENEW_MS = 1000 };
+enum { STRANGERS_MAX = 65536, RENEW_MS = 1000, FAILED_MS = 30000 };
 
 /* Compares the fields that distinguish paths; all hop limits are equal. */
 static int ah_compare(const void *a, const void *b)
@@ -119,13 +119,14 @@ void vrb_ah_renew(struct vrb_domain *domain, const struct vrb_ah *known)
 
 	ofi_lock(&domain->paths_lock);
 	found = tfind(known, &domain->paths, ah_compare);
-	if (found && now - known->renewed >= RENEW_MS)
+	if (found && now >= known->renewal) {
 		fresh = ah_create(domain->pd, known->attr);
+		(*found)->renewal = now + (fresh ? RENEW_MS : FAILED_MS);
+	}
 	if (fresh) {
 		if (known->old)
 			ibv_destroy_ah(known->old);
 		(*found)->old = known->ah;
-		(*found)->renewed = now;
 		__atomic_store_n(&(*found)->ah, fresh, __ATOMIC_RELEASE);
 	}
 	ofi_unlock(&domain->paths_lock);

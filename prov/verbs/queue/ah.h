@@ -12,7 +12,7 @@ struct vrb_ah {
 	struct ibv_ah_attr attr;
 	struct ibv_ah *ah;  /* atomic */
 	struct ibv_ah *old; /* the one before, or NULL: sends with it may be in progress */
-	uint64_t renewed;   /* in milliseconds */
+	uint64_t renewal;   /* when it may be created anew; in milliseconds */
 };
 
 /*
@@ -39,7 +39,8 @@ bool vrb_ah_takes_stranger(const struct vrb_domain *domain);
 /*
  * Called when what is sent with a handle of the domain's tree seems to be lost, although the peer's
  * host is there: most devices resolve the MAC address only when a handle is created, and the host
- * may have another one now. Creates the handle anew, once a second at most.
+ * may have another one now. Creates the handle anew, once a second at most, or half a minute after
+ * a failure, which may have taken a second.
  */
 void vrb_ah_renew(struct vrb_domain *domain, const struct vrb_ah *ah);
 /* Frees all handles of the tree. */

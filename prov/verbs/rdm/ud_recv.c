@@ -412,8 +412,9 @@ static void take_end(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 /*
  * The passive side learns from the first packet how the peer is reached; later ones may wake the
  * connection. Where GIDs are addresses, it answers to the one that asked for the connection:
- * anybody can send the packet in the name of another host, or of none. Returns the connection, or
- * NULL if the packet counts as lost.
+ * anybody can send the packet in the name of another host, or of none. Without a path the
+ * connection ends: looking for one can take a second, which each packet would cost. Returns the
+ * connection, or NULL if the packet counts as lost.
  */
 static struct vrb_ud_conn *with_path(struct vrb_ud_conn *ud, const struct ibv_wc *wc,
 				     const struct vrb_ud_rx *rx)
@@ -430,7 +431,10 @@ static struct vrb_ud_conn *with_path(struct vrb_ud_conn *ud, const struct ibv_wc
 	if (all->port.link_layer == IBV_LINK_LAYER_ETHERNET)
 		ofi_rdm_addr_gid(&ud->conn->peer->addr, attr.grh.dgid.raw);
 	ud->path = vrb_ud_path_of(ud, &attr);
-	return ud->path ? ud : NULL;
+	if (ud->path)
+		return ud;
+	vrb_ud_over(ud, FI_EHOSTUNREACH);
+	return NULL;
 }
 
 /*
