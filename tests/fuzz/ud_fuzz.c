@@ -88,6 +88,12 @@ const char *vrb_remedy(int err)
 	return "";
 }
 
+const char *vrb_reg_remedy(int err)
+{
+	(void)err;
+	return "";
+}
+
 struct vrb_tclass vrb_tclass_of(const struct fi_info *domain, const struct fi_info *ep)
 {
 	(void)domain, (void)ep;
