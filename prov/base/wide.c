@@ -14,7 +14,7 @@ enum {
 	GROUP = offsetof(struct fi_domain_attr, max_group_id),
 };
 
-/* Where the structures end in programs for API versions before this one. */
+/* The structures end here in programs for API versions before this one. */
 static const struct {
 	uint32_t before;
 	size_t info, tx, ep, domain;

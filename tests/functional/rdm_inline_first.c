@@ -61,14 +61,13 @@ static uint8_t out[LONGEST], in[LONGEST];
 static void set_out(size_t len)
 {
 	memset(in, 0, sizeof(in));
-	for (size_t i = 0; i < len; i++)
-		out[i] = (uint8_t)(len + i);
+	fill(out, len, (unsigned int)len);
 }
 
 static void expect(struct rdm_pair *pair, size_t len)
 {
 	CHECK(rdm_wait(pair, 1).len == len);
-	CHECK(!memcmp(in, out, len));
+	CHECK_FILLED(in, len, (unsigned int)len);
 }
 
 static void inject(struct rdm_pair *pair, size_t len)

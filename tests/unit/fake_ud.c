@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Datagrams need this of the fake device: GIDs, partitions, address handles, multicast groups, and
- * the completions that a queue pair leaves.
+ * the state of a queue pair and the completions that it leaves.
  */
 #include "unit.h"
 

@@ -101,7 +101,7 @@ static void test_down_refusing(void **state)
 	rig_error(rig->cq[0]);
 }
 
-/* Without locks posts are accepted and canceled until the next one looks closer. */
+/* Without locks, posts are accepted and canceled until one takes the slow path. */
 static void test_down_without_locks(void **state)
 {
 	struct rig *rig = *state;

@@ -215,8 +215,8 @@ static void test_untake(void **state)
 }
 
 /*
- * With locks the next post looks closer. Without, only the thread that posts moves stop: a post in
- * progress would pass it. In both cases nothing is left.
+ * With locks the next post takes the slow path. Without, only the thread that posts moves stop: a
+ * post in progress would pass it. In both cases nothing is left.
  */
 static void test_shut(void **state)
 {

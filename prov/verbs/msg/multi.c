@@ -34,7 +34,7 @@ static ssize_t multi_failed(struct vrb_wq *rq, uint32_t count, uint32_t posted, 
 		return 0;
 	if (posted) {
 		__atomic_store_n(&rq->ep->down_err, -FI_EIO, __ATOMIC_RELAXED);
-		vrb_wq_shut(rq, false);
+		vrb_wq_set(rq, VRB_WQ_SHUT);
 		vrb_qp_flush(rq->ep);
 	}
 	return vrb_errno(err);

@@ -92,7 +92,7 @@ static void batch_give_up(struct vrb_ep *ep, const struct ibv_send_wr *refused, 
 	int err = 0;
 
 	__atomic_store_n(&ep->down_err, -FI_EIO, __ATOMIC_RELAXED);
-	vrb_wq_shut(sq, false);
+	vrb_wq_set(sq, VRB_WQ_SHUT);
 	vrb_qp_flush(ep);
 	for (; n && !err; n--, refused++) {
 		wr.wr_id = refused->wr_id;
@@ -192,7 +192,7 @@ static bool makes_room(struct vrb_wq *wq)
 	return has_room(wq);
 }
 
-/* Without locks a queue that is shut may not be known to be, and the device may refuse posts. */
+/* Without locks, posts reach the device although the queue is shut; some devices refuse them. */
 ssize_t vrb_wq_post_failed(struct vrb_wq *wq, int err)
 {
 	if (!vrb_wq_untake(wq, 1))

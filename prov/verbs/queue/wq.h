@@ -144,8 +144,7 @@ void vrb_wq_mark(struct vrb_wq *wq);
 void vrb_wq_guard(struct vrb_wq *wq);
 /*
  * Shuts the queue: nothing is posted anymore, or without locks at most until the ring is full. May
- * be called from any thread; `lock` states whether posting uses locks that the caller does not
- * hold. A caller that posts calls vrb_wq_guard(), too.
+ * be called from any thread that does not hold the lock; `lock` states whether posting uses it.
  */
 void vrb_wq_shut(struct vrb_wq *wq, bool lock);
 /* Takes one credit of the shared pool, for a queue without credits of its own. */
