@@ -243,6 +243,27 @@ static void strangers_push_nobody_out(void **state)
 	more[0]->rc.peer = ud_flow_conns[0]->rc.peer;
 }
 
+/* A stranger gives its queue pair back and asks for another one again and again. */
+static void strangers_get_few(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	ud_nodes[1].peer.policy.stranger = true;
+	ud_nodes[1].rc.conns.admit.rate = 1;
+	for (i = 0; i < 20; i++) {
+		ud_flows_deserve(0);
+		ud_flows_settle();
+		if (ud_flow_at(0)->rc)
+			ud_flow_ask(0, UINT64_MAX);
+		ud_flows_settle();
+		pass(100000);
+	}
+	/* The stranger creates one each time; this end creates four, and one a second. */
+	assert_in_range(ud_net_rc_created() - 20, 4, 4 + 4);
+	ud_nodes[1].peer.policy.stranger = false;
+}
+
 /* An older peer would end the connection. */
 static void older_peers_keep_it(void **state)
 {
@@ -317,6 +338,7 @@ int main(void)
 		TEST(the_passive_end_makes_room),
 		TEST(nothing_changes_without_need),
 		TEST(strangers_push_nobody_out),
+		TEST(strangers_get_few),
 		TEST(older_peers_keep_it),
 		TEST(it_is_kept_for_a_while),
 		TEST(a_refusal_is_for_now),

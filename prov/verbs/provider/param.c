@@ -70,7 +70,8 @@ const struct ofi_param vrb_param_table[] = {
 	    "least recently used one ends once nothing is in flight on it. With FI_VERBS_RDM_TRANSPORT=auto it limits queue pairs instead, which the least used connections give back. 0 is no limit"),
 	INT(accept_rate, 256, 0, 1000000,
 	    "Reliable datagrams: connection requests per second that an endpoint accepts from one host "
-	    "for peers that are not in its address vector, after a burst of four times as many; 0 is no limit"),
+	    "for peers that are not in its address vector, after a burst of four times as many; with "
+	    "FI_VERBS_RDM_TRANSPORT=auto their requests for queue pairs count, too; 0 is no limit"),
 	STRICT(peers,
 	       "Reliable datagrams: peers that may connect: any, which is the default, or known (only addresses in the endpoint's address vector)"),
 	STRICT(auth_key,

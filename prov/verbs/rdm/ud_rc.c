@@ -181,6 +181,21 @@ static bool may_have(struct vrb_ud_conn *ud)
 	       vrb_ud_back_may(ud);
 }
 
+/*
+ * Creating a queue pair costs a stranger's host as much as a request for a connection, however many
+ * connections it has: strangers may give their queue pairs back and ask again all the time.
+ */
+static bool is_admitted(const struct vrb_ud_conn *ud)
+{
+	struct ofi_rdm_admit *admit = &vrb_rc(ud->conn->ep)->conns.admit;
+	uint8_t host[16];
+
+	if (!vrb_rc_peer(ud->conn->peer)->policy.stranger)
+		return true;
+	ofi_rdm_addr_gid(&ud->conn->peer->addr, host);
+	return ofi_rdm_admit_takes(admit, host, ofi_now_ms());
+}
+
 /* Nothing is spent on a peer that is not connected, or has not proved itself. */
 static bool is_ready(const struct vrb_ud_conn *ud)
 {
@@ -267,7 +282,7 @@ void vrb_ud_rc_answer(struct vrb_ud_conn *ud)
 	}
 	if (!is_ready(ud))
 		return;
-	if (vrb_ud_of(ud)->now < ud->rc_rest) {
+	if (vrb_ud_of(ud)->now < ud->rc_rest || !is_admitted(ud)) {
 		rc_refuse(ud, true);
 		return;
 	}
