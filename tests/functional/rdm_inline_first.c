@@ -5,6 +5,7 @@
  */
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
+#include <stdlib.h>
 #include "rdm.h"
 
 enum { LONGEST = 300, VENDOR_INTEL = 0x8086 };
@@ -93,10 +94,12 @@ static void send_data(struct rdm_pair *pair, size_t len)
 	expect(pair, len);
 }
 
-static void test(void)
+static void test(void *transport)
 {
 	struct rdm_pair pair;
 	size_t inject_size;
+
+	setenv("FI_VERBS_RDM_TRANSPORT", transport, 1);
 
 	rdm_open(&pair, 0);
 	CHECK(real_post);
@@ -112,5 +115,10 @@ static void test(void)
 
 int main(void)
 {
-	return run_test(test);
+	static char *transports[] = { "rc", "ud", "auto" };
+	int failed = 0;
+
+	for (int i = 0; i < 3; i++)
+		failed |= run_apart(transports[i], test, transports[i]);
+	return failed;
 }

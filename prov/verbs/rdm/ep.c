@@ -154,7 +154,7 @@ static void set_templates(struct ofi_rdm_ep *ep)
 		fast->wr = (struct ibv_send_wr){
 			.opcode = IBV_WR_SEND,
 			.sg_list = fast->sge,
-			.num_sge = max_sge > 1 ? 2 : 1,
+			.num_sge = vrb_rc(ep)->inline_max ? 2 : 1,
 		};
 	}
 	vrb_rc(ep)->packet.wr = (struct ibv_send_wr){
