@@ -23,9 +23,13 @@ enum { RX_CTX_BITS = 32 };
 /* An entry of the table. What follows the address is guarded by the index's lock. */
 struct av_entry {
 	struct ofi_rdm_addr addr; /* first */
-	/* These belong to the address. They are valid in the entry of its first fi_addr. */
-	uint32_t number : 31;  /* of its authorization key, or 0 */
-	uint32_t repeated : 1; /* the address has or had other fi_addrs */
+	/*
+	 * The entries of one address are a chain, in the order in which they were inserted; the
+	 * index has the first. If there is more, `next` is the index of the next entry, else the
+	 * number of the address's authorization key, or 0.
+	 */
+	uint32_t next : 31;
+	uint32_t more : 1;
 };
 
 /* Reads one address. With FI_ADDR_STR the input is an array of pointers to strings. */
@@ -67,57 +71,56 @@ static struct av_entry *first_of(const struct ofi_rdm_av *av, const void *addr, 
 	return number == OFI_INDEX_NONE ? NULL : ofi_av_at(&av->base, number);
 }
 
+static struct av_entry *last_of(const struct ofi_rdm_av *av, struct av_entry *entry)
+{
+	while (entry && entry->more)
+		entry = ofi_av_at(&av->base, entry->next);
+	return entry;
+}
+
 static int av_put(struct ofi_av *base, size_t index, void *to, const void *from)
 {
 	struct ofi_rdm_av *av = (struct ofi_rdm_av *)base;
-	struct av_entry *entry = to, *first;
+	struct av_entry *entry = to, *last;
 	struct ofi_rdm_addr addr;
 	bool done = true;
 	size_t at;
 
 	if (!addr_in(av, from, &addr))
 		return -FI_EINVAL;
-	if (index >= OFI_INDEX_NONE)
+	if (index > INT32_MAX)
 		return -FI_ENOMEM;
 	ofi_lock(&av->index_lock);
 	*entry = (struct av_entry){ .addr = addr };
-	first = first_of(av, &addr, &at);
-	if (first)
-		first->repeated = true;
-	else
+	last = last_of(av, first_of(av, &addr, &at));
+	if (last) {
+		entry->next = last->next;
+		last->next = index & INT32_MAX;
+		last->more = true;
+	} else {
 		done = ofi_index_add(&av->index, keys_of(av), (uint32_t)index);
+	}
 	ofi_unlock(&av->index_lock);
 	return done ? 0 : -FI_ENOMEM;
 }
 
-/* Returns the first other index with the same address, or OFI_INDEX_NONE. */
-static size_t other_of(const struct ofi_rdm_av *av, size_t index, const void *entry)
+static void av_forget(struct ofi_rdm_av *av, size_t index, const struct av_entry *entry)
 {
-	const struct ofi_table *table = &av->base.table;
-	size_t i;
-
-	for (i = 0; i < table->limit; i++)
-		if (i != index && ofi_table_has(table, i) &&
-		    !ofi_rdm_addr_compare(ofi_table_at(table, i), entry))
-			return i;
-	return OFI_INDEX_NONE;
-}
-
-static void av_forget(struct ofi_rdm_av *av, size_t index, const void *addr)
-{
-	struct av_entry *first, *other;
+	struct av_entry *first, *before;
 	size_t at;
 
 	ofi_lock(&av->index_lock);
-	first = first_of(av, addr, &at);
+	first = before = first_of(av, entry, &at);
 	if (first && at == index) {
-		at = first->repeated ? other_of(av, index, addr) : OFI_INDEX_NONE;
-		other = at == OFI_INDEX_NONE ? NULL : ofi_av_at(&av->base, at);
 		ofi_index_remove(&av->index, keys_of(av), (uint32_t)index);
-		if (other) {
-			other->number = first->number;
-			other->repeated = true;
-			ofi_index_add(&av->index, keys_of(av), (uint32_t)at);
+		if (first->more)
+			ofi_index_add(&av->index, keys_of(av), first->next);
+	} else if (first) {
+		while (before->more && before->next != index)
+			before = ofi_av_at(&av->base, before->next);
+		if (before->more) {
+			before->next = entry->next;
+			before->more = entry->more;
 		}
 	}
 	ofi_unlock(&av->index_lock);
@@ -245,26 +248,26 @@ fi_addr_t ofi_rdm_av_find(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr
 
 uint32_t ofi_rdm_av_get_key(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr)
 {
-	const struct av_entry *first;
+	const struct av_entry *last;
 	uint32_t number;
 	size_t index;
 
 	ofi_lock(&av->index_lock);
-	first = first_of(av, addr, &index);
-	number = first ? first->number : 0;
+	last = last_of(av, first_of(av, addr, &index));
+	number = last ? last->next : 0;
 	ofi_unlock(&av->index_lock);
 	return number;
 }
 
 void ofi_rdm_av_set_key(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr, uint32_t number)
 {
-	struct av_entry *first;
+	struct av_entry *last;
 	size_t index;
 
 	ofi_lock(&av->index_lock);
-	first = first_of(av, addr, &index);
-	if (first)
-		first->number = number & INT32_MAX;
+	last = last_of(av, first_of(av, addr, &index));
+	if (last)
+		last->next = number & INT32_MAX;
 	ofi_unlock(&av->index_lock);
 }
 
