@@ -415,10 +415,17 @@ void ofi_rdm_match_unindex(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *ms
 		unindex_msg(m, msg, (uint32_t)__builtin_ctz(bits));
 }
 
+static void unclaim(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg)
+{
+	TAILQ_REMOVE(&m->claimed, msg, order);
+	msg->claimed = false;
+}
+
 void ofi_rdm_match_claim(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg, void *context)
 {
 	ofi_rdm_match_drop(m, msg);
 	msg->context = context;
+	msg->claimed = true;
 	TAILQ_INSERT_TAIL(&m->claimed, msg, order);
 }
 
@@ -426,33 +433,21 @@ struct ofi_rdm_match_msg *ofi_rdm_match_take_claim(struct ofi_rdm_match *m, cons
 {
 	struct ofi_rdm_match_msg *msg;
 
-	TAILQ_FOREACH (msg, &m->claimed, order) {
-		if (msg->context != context)
-			continue;
-		TAILQ_REMOVE(&m->claimed, msg, order);
-		return msg;
-	}
-	return NULL;
+	TAILQ_FOREACH (msg, &m->claimed, order)
+		if (msg->context == context)
+			break;
+	if (msg)
+		unclaim(m, msg);
+	return msg;
 }
 
-void ofi_rdm_match_take_peer(struct ofi_rdm_match *m, uint32_t src,
-			     bool (*want)(const struct ofi_rdm_match_msg *msg, const void *arg),
-			     const void *arg, struct ofi_rdm_match_msgs *out)
+bool ofi_rdm_match_forget(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg)
 {
-	struct ofi_rdm_match_msg *msg, *next;
+	bool known = msg->queued || msg->claimed;
 
-	for (msg = TAILQ_FIRST(&m->claimed); msg; msg = next) {
-		next = TAILQ_NEXT(msg, order);
-		if (msg->src != src || (want && !want(msg, arg)))
-			continue;
-		TAILQ_REMOVE(&m->claimed, msg, order);
-		TAILQ_INSERT_TAIL(out, msg, order);
-	}
-	for (msg = TAILQ_FIRST(&m->msgs); msg; msg = next) {
-		next = TAILQ_NEXT(msg, order);
-		if (msg->src != src || (want && !want(msg, arg)))
-			continue;
+	if (msg->queued)
 		ofi_rdm_match_drop(m, msg);
-		TAILQ_INSERT_TAIL(out, msg, order);
-	}
+	else if (msg->claimed)
+		unclaim(m, msg);
+	return known;
 }

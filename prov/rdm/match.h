@@ -85,7 +85,8 @@ struct ofi_rdm_match_msg {
 	TAILQ_ENTRY(ofi_rdm_match_msg) order;
 	uint64_t tag;
 	uint32_t src;
-	void *context; /* context of the call with FI_CLAIM */
+	bool queued, claimed; /* in msgs, in claimed */
+	void *context;	      /* context of the call with FI_CLAIM */
 	struct ofi_rdm_match_node nodes[OFI_RDM_MATCH_INDEXES];
 };
 
@@ -178,13 +179,8 @@ void ofi_rdm_match_claim(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg,
  * none.
  */
 struct ofi_rdm_match_msg *ofi_rdm_match_take_claim(struct ofi_rdm_match *m, const void *context);
-/*
- * Moves the messages of one source for which `want` returns true (all if NULL), including claimed
- * ones, to the end of `out` in order. `arg` is passed to `want`.
- */
-void ofi_rdm_match_take_peer(struct ofi_rdm_match *m, uint32_t src,
-			     bool (*want)(const struct ofi_rdm_match_msg *msg, const void *arg),
-			     const void *arg, struct ofi_rdm_match_msgs *out);
+/* Removes a message if it is queued or claimed. Returns false if it is neither. */
+bool ofi_rdm_match_forget(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg);
 
 static inline struct ofi_rdm_match_node **
 ofi_rdm_match_bucket(const struct ofi_rdm_match_hash *hash, uint64_t tag, uint64_t from)
@@ -331,6 +327,7 @@ static inline void ofi_rdm_match_drop(struct ofi_rdm_match *m, struct ofi_rdm_ma
 	if (ofi_unlikely(m->armed))
 		ofi_rdm_match_unindex(m, msg);
 	TAILQ_REMOVE(&m->msgs, msg, order);
+	msg->queued = false;
 	if (--m->msg_count)
 		return;
 	m->armed = 0;
@@ -342,6 +339,7 @@ static inline void ofi_rdm_match_drop(struct ofi_rdm_match *m, struct ofi_rdm_ma
 static inline void ofi_rdm_match_queue(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg)
 {
 	TAILQ_INSERT_TAIL(&m->msgs, msg, order);
+	msg->queued = true;
 	if (!m->msg_count++)
 		m->now[0]->shut = m->now[1]->shut = 1;
 	if (ofi_unlikely(m->armed))

@@ -522,46 +522,26 @@ void ofi_rdm_proto_cancel_all(struct ofi_rdm_proto *proto)
 	}
 }
 
-/*
- * Returns true if the message is the peer's. Peers of several endpoints may have the same number if
- * the endpoints share a match table.
- */
-static bool is_of(const struct ofi_rdm_match_msg *msg, const void *peer)
+static void drop_unexpected(struct ofi_rdm_proto_peer *peer, bool whole)
 {
-	return ((const struct ofi_rdm_proto_in *)msg)->peer == peer;
-}
+	struct ofi_rdm_proto_in *in, *next;
 
-static bool is_incomplete_of(const struct ofi_rdm_match_msg *msg, const void *peer)
-{
-	return is_of(msg, peer) &&
-	       ((const struct ofi_rdm_proto_in *)msg)->state != OFI_RDM_PROTO_IN_WHOLE;
-}
-
-static void drop_unexpected(struct ofi_rdm_proto_peer *peer,
-			    bool (*want)(const struct ofi_rdm_match_msg *msg, const void *peer))
-{
-	struct ofi_rdm_match_msgs out = TAILQ_HEAD_INITIALIZER(out);
-	struct ofi_rdm_match_msg *msg;
-	int space;
-
-	for (space = 0; space < peer->proto->spaces; space++)
-		ofi_rdm_match_take_peer(&peer->proto->match[space], peer->src, want, peer, &out);
-	while ((msg = TAILQ_FIRST(&out))) {
-		TAILQ_REMOVE(&out, msg, order);
-		ofi_rdm_proto_in_end((struct ofi_rdm_proto_in *)msg);
+	for (in = TAILQ_FIRST(&peer->ins); in; in = next) {
+		next = TAILQ_NEXT(in, link);
+		if ((whole || in->state != OFI_RDM_PROTO_IN_WHOLE) &&
+		    ofi_rdm_match_forget(match_of(in), &in->match))
+			ofi_rdm_proto_in_end(in);
 	}
 }
 
 /* The rest of what is claimed will not come. The receive of the claim completes with err. */
 static void fail_claimed(struct ofi_rdm_proto_peer *peer, int err)
 {
-	struct ofi_rdm_match_msg *msg;
 	struct ofi_rdm_proto_in *in;
 
-	TAILQ_FOREACH (msg, &peer->proto->match[OFI_RDM_PROTO_TAGGED].claimed, order) {
-		if (!is_incomplete_of(msg, peer))
+	TAILQ_FOREACH (in, &peer->ins, link) {
+		if (!in->match.claimed || in->state == OFI_RDM_PROTO_IN_WHOLE)
 			continue;
-		in = (struct ofi_rdm_proto_in *)msg;
 		release_parts(in);
 		in_refund(in, in->cost);
 		in->err = err;
@@ -574,7 +554,7 @@ void ofi_rdm_proto_in_fail_all(struct ofi_rdm_proto_peer *peer, int err)
 	struct ofi_rdm_proto_in *in, *next;
 
 	fail_claimed(peer, err);
-	drop_unexpected(peer, is_incomplete_of);
+	drop_unexpected(peer, false);
 	for (in = TAILQ_FIRST(&peer->ins); in; in = next) {
 		next = TAILQ_NEXT(in, link);
 		if (in->state == OFI_RDM_PROTO_IN_WHOLE)
@@ -593,6 +573,6 @@ void ofi_rdm_proto_in_fail_all(struct ofi_rdm_proto_peer *peer, int err)
 
 void ofi_rdm_proto_peer_purge(struct ofi_rdm_proto_peer *peer)
 {
-	drop_unexpected(peer, is_of);
+	drop_unexpected(peer, true);
 	ofi_rdm_proto_resume(peer->proto);
 }

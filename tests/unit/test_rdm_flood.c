@@ -9,6 +9,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "prov/rdm/proto.h"
+#include "src/ds/clock.h"
 
 enum { PEERS = 100, WINDOW = 8, LIMIT = 100000, COST = 600, LEN = 8, BITS = 6, PACKET = 128 };
 
@@ -362,6 +363,28 @@ static void those_who_are_gone_count(void **state)
 	assert_true(most <= 4 * LIMIT + PEERS * (WINDOW + 1) * COST);
 }
 
+/* The end of a peer does not search what others have sent. */
+static void the_end_of_a_peer_is_quick(void **state)
+{
+	enum { MANY = 100000, TIMES = 5 };
+	struct ofi_rdm_match_msg *msgs = calloc(MANY, sizeof(*msgs));
+	uint64_t start;
+	unsigned int i;
+
+	(void)state;
+	assert_non_null(msgs);
+	for (i = 0; i < MANY; i++)
+		ofi_rdm_match_queue(&proto.match[0], &msgs[i]);
+	start = ofi_now_ms();
+	for (i = 0; i < TIMES * PEERS; i++)
+		if (i % PEERS)
+			ofi_rdm_proto_peer_purge(&fars[i % PEERS].peer);
+	assert_in_range(ofi_now_ms() - start, 0, 500);
+	for (i = 0; i < MANY; i++)
+		ofi_rdm_match_drop(&proto.match[0], &msgs[i]);
+	free(msgs);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
@@ -374,6 +397,7 @@ int main(void)
 		CASE(only_the_last_halt_counts),
 		CASE(what_has_begun_goes_on),
 		CASE(those_who_are_gone_count),
+		CASE(the_end_of_a_peer_is_quick),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

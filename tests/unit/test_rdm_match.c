@@ -207,31 +207,20 @@ static void do_peek(void)
 	free_msg(expected);
 }
 
-static bool even_tag(const struct ofi_rdm_match_msg *msg, const void *arg)
-{
-	(void)arg;
-	return msg->tag % 2 == 0;
-}
-
 static void do_peer(void)
 {
-	struct ofi_rdm_match_msgs out = TAILQ_HEAD_INITIALIZER(out);
-	struct ofi_rdm_match_msg *took;
 	uint32_t src = any_src(false);
 	struct msg *msg, *next;
 	bool all = any_of(2);
 
-	ofi_rdm_match_take_peer(&t.m, src, all ? NULL : even_tag, NULL, &out);
-	took = TAILQ_FIRST(&out);
 	for (msg = TAILQ_FIRST(&t.queued); msg; msg = next) {
 		next = TAILQ_NEXT(msg, link);
 		if (msg->msg.src != src || (!all && msg->msg.tag % 2))
 			continue;
-		assert_ptr_equal(took, &msg->msg);
-		took = TAILQ_NEXT(took, order);
+		assert_true(ofi_rdm_match_forget(&t.m, &msg->msg));
+		assert_false(ofi_rdm_match_forget(&t.m, &msg->msg));
 		free_msg(msg);
 	}
-	assert_null(took);
 }
 
 static void empty(void)
@@ -381,7 +370,6 @@ static void test_indexes(void **state)
 
 static void test_claims_of_peer(void **state)
 {
-	struct ofi_rdm_match_msgs out = TAILQ_HEAD_INITIALIZER(out);
 	struct ofi_rdm_match_msg a = { .src = 1 }, b = { .src = 2 }, c = { .src = 1 };
 
 	(void)state;
@@ -391,10 +379,9 @@ static void test_claims_of_peer(void **state)
 	ofi_rdm_match_queue(&t.m, &c);
 	ofi_rdm_match_claim(&t.m, &a, &a);
 	ofi_rdm_match_claim(&t.m, &b, &b);
-	ofi_rdm_match_take_peer(&t.m, 1, NULL, NULL, &out);
-	assert_ptr_equal(TAILQ_FIRST(&out), &a);
-	assert_ptr_equal(TAILQ_NEXT(&a, order), &c);
-	assert_null(TAILQ_NEXT(&c, order));
+	assert_true(ofi_rdm_match_forget(&t.m, &a));
+	assert_true(ofi_rdm_match_forget(&t.m, &c));
+	assert_null(ofi_rdm_match_take_claim(&t.m, &a));
 	assert_ptr_equal(ofi_rdm_match_take_claim(&t.m, &b), &b);
 	assert_int_equal(t.m.msg_count, 0);
 }
