@@ -142,6 +142,7 @@ static int begin(void **state)
 	STAILQ_INIT(&peer.rdm.ops);
 	conn.peer = &peer.rdm;
 	conn.qp_num = NUMBER;
+	rc.conns.set.params.incarnation = 1;
 	peer.policy.order = 1;
 	rc.rx.above = 10;
 	rx.sge.addr = (uintptr_t)buffer;
@@ -152,22 +153,45 @@ static int begin(void **state)
 	return 0;
 }
 
-static void a_message_keeps_its_mark(void **state)
+/* Returns the mark of what the next request carries. */
+static uint32_t next_mark(void)
 {
 	struct vrb_ud_first first;
 
-	(void)state;
+	rc.conns.set.serial++;
 	vrb_rdm_first_put(&conn, 10, &first);
 	assert_int_equal(first.len, LEN);
-	assert_int_equal(first.mark, NUMBER);
+	assert_int_equal(first.mark, peer.doubt);
+	return first.mark;
+}
+
+static void a_message_keeps_its_mark(void **state)
+{
+	uint32_t mark = next_mark();
+
+	(void)state;
 	again = true;
-	conn.qp_num = OTHER;
-	vrb_rdm_first_put(&conn, 10, &first);
-	assert_int_equal(first.mark, NUMBER);
+	assert_int_equal(next_mark(), mark);
 	again = false;
-	vrb_rdm_first_put(&conn, 10, &first);
-	assert_int_equal(first.mark, OTHER);
-	assert_int_equal(peer.doubt, OTHER);
+	assert_int_not_equal(next_mark(), mark);
+}
+
+/* The numbers of connections are random, so they may repeat. */
+static void two_messages_have_different_marks(void **state)
+{
+	uint32_t marks[4];
+	int i, j;
+
+	(void)state;
+	rc.conns.set.params.incarnation = UINT32_MAX - 2;
+	for (i = 0; i < 4; i++) {
+		marks[i] = next_mark();
+		assert_int_not_equal(marks[i], 0);
+		for (j = 0; j < i; j++)
+			assert_int_not_equal(marks[i], marks[j]);
+		vrb_rdm_first_end(&conn);
+		assert_int_equal(peer.doubt, 0);
+	}
 }
 
 /* The message may announce what a write that waits for the connection writes. */
@@ -307,6 +331,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_message_keeps_its_mark, begin),
+		cmocka_unit_test_setup(two_messages_have_different_marks, begin),
 		cmocka_unit_test_setup(it_does_not_overtake_a_write, begin),
 		cmocka_unit_test_setup(a_message_is_not_longer_than_its_place, begin),
 		cmocka_unit_test_setup(nothing_travels_with_a_secret, begin),

@@ -7,7 +7,8 @@
  * An attempt may end without an answer although the message was delivered. The message is then in
  * doubt, and the next request carries it again with the same mark. The receiver delivers a message
  * only if its mark differs from that of the last one it delivered, and each end states this last
- * mark whenever a connection is made.
+ * mark whenever a connection is made. A mark is the endpoint's incarnation, which is odd, plus
+ * twice the number of the request: it is not 0, and differs from that of the message before.
  *
  * A request does not prove its sender. Its message therefore counts only if the receiver's address
  * vector has the name of the sender, because others do not know the key in that name. With a job
@@ -25,6 +26,7 @@
 
 void vrb_rdm_first_put(struct vrb_rc_conn *conn, uint8_t len, struct vrb_ud_first *first)
 {
+	const struct ofi_rdm_conn_set *set = &vrb_rc(conn->ep)->conns.set;
 	struct vrb_rc_peer *rc = vrb_rc_peer(conn->peer);
 	size_t room = vrb_ud_room(conn->ep, len);
 	bool again = false;
@@ -37,7 +39,7 @@ void vrb_rdm_first_put(struct vrb_rc_conn *conn, uint8_t len, struct vrb_ud_firs
 		room = sizeof(first->bytes);
 	first->len = ofi_rdm_proto_first(&conn->peer->proto, first->bytes, room, &again);
 	if (first->len && (!again || !rc->doubt))
-		rc->doubt = conn->qp_num;
+		rc->doubt = (uint32_t)set->params.incarnation + 2 * set->serial;
 	first->mark = rc->doubt;
 }
 
