@@ -15,6 +15,7 @@
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
 #include "prov/base/refuse.h"
+#include "src/ds/clock.h"
 #include "src/ds/min.h"
 #include "hmem.h"
 #include "op.h"
@@ -28,8 +29,9 @@
 #define ID_READS  (1u << 31)
 #define ID_WRITES (1u << 30)
 
-#define MISSES 64 /* wrong keys after which the connection ends */
-#define PARTS  16 /* requests for parts at a time: the target may have to keep their responses */
+#define MISSES	  64   /* wrong keys after which the connection ends */
+#define MISSES_MS 1000 /* after which one of them is forgotten */
+#define PARTS	  16 /* requests for parts at a time: the target may have to keep their responses */
 
 /* The status of a KEY_RSP if the device has no key. */
 #define BY_TARGET FI_EOPNOTSUPP
@@ -317,10 +319,15 @@ int ofi_rdm_keys_resolve(struct ofi_rdm_op *op)
 
 bool ofi_rdm_keys_missed(struct ofi_rdm_peer *peer, uint64_t key)
 {
+	uint64_t now = ofi_now_ms();
+
 	if (peer->missed && peer->missed_key == key)
 		return true;
 	peer->missed_key = key;
-	return ++peer->missed < MISSES;
+	if (peer->missed < now)
+		peer->missed = now;
+	peer->missed += MISSES_MS;
+	return peer->missed - now < MISSES * MISSES_MS;
 }
 
 /*

@@ -142,7 +142,7 @@ void ofi_rdm_keys_forget(struct ofi_rdm_peer *peer);
 void ofi_rdm_keys_unresolve(struct ofi_rdm_peer *peer);
 /*
  * Counts a key with which the peer asked for memory and was refused, but not one that it repeats.
- * Returns false if there were too many: the peer is guessing keys.
+ * Returns false if there were too many in a short time: the peer is guessing keys.
  */
 bool ofi_rdm_keys_missed(struct ofi_rdm_peer *peer, uint64_t key);
 

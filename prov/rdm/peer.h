@@ -39,9 +39,10 @@ struct ofi_rdm_peer {
 	STAILQ_HEAD(, ofi_rdm_fenced) fenced; /* operations behind the marker */
 	struct ofi_rdm_known *key_answer;     /* about a key, while operations use it */
 	uint32_t key_id;
-	uint32_t missed; /* number of keys with which the peer asked for memory and was refused */
+	uint32_t parts; /* requests for parts of operations that await their responses */
+	/* In ms: when the last key with which the peer was refused memory is forgotten. */
+	uint64_t missed;
 	uint64_t missed_key; /* the last of them */
-	uint32_t parts;	     /* requests for parts of operations that await their responses */
 	uint64_t key;
 	/*
 	 * The peer whose number messages of this one have for matching: the same address in the

@@ -17,13 +17,25 @@
 #include "prov/rdm/upcall.h"
 #include "fake_verbs.h"
 
-enum { MOST = 20000, EARLY = 4 * OFI_RDM_WIRE_WINDOW, MISSES = 64, PAYLOAD = 100 };
+enum {
+	MOST = 20000,
+	EARLY = 4 * OFI_RDM_WIRE_WINDOW,
+	MISSES = 64,
+	FORGOTTEN_MS = 1000,
+	PAYLOAD = 100
+};
 
 static struct vrb_domain domain;
 static struct vrb_rc_ep rc;
 static struct vrb_rc_peer rc_peer;
 static struct vrb_rc_conn connection;
 static struct fi_info info;
+static uint64_t now;
+
+uint64_t ofi_now_ms(void)
+{
+	return now;
+}
 
 static int begin(void **state)
 {
@@ -33,6 +45,7 @@ static int begin(void **state)
 
 	(void)state;
 	fake_reset();
+	now = 12345;
 	memset(&domain, 0, sizeof(domain));
 	memset(&rc, 0, sizeof(rc));
 	memset(&rc_peer, 0, sizeof(rc_peer));
@@ -156,6 +169,26 @@ static void guesses(void **state)
 	assert_int_equal(n, MISSES);
 }
 
+/* Requests that come too late for regions that were closed are not guesses, if they are rare. */
+static void misses_are_forgotten(void **state)
+{
+	unsigned int n;
+
+	(void)state;
+	for (n = 1; n < MISSES; n++)
+		assert_int_equal(ask_for_key(n), OFI_RDM_WIRE_OK);
+	for (; n < 1000; n++) {
+		now += FORGOTTEN_MS;
+		assert_int_equal(ask_for_key(n), OFI_RDM_WIRE_OK);
+	}
+	assert_int_equal(ask_for_key(n++), OFI_RDM_WIRE_E_KEYS);
+	/* However long it asks for nothing, it has not more than that number. */
+	now += 1000 * FORGOTTEN_MS;
+	for (; n < 1000 + MISSES; n++)
+		assert_int_equal(ask_for_key(n), OFI_RDM_WIRE_OK);
+	assert_int_equal(ask_for_key(n), OFI_RDM_WIRE_E_KEYS);
+}
+
 /* A program that accesses memory beyond the end of a region, again and again, does not guess. */
 static void one_key_again(void **state)
 {
@@ -197,6 +230,7 @@ int main(void)
 		CASE(answers_that_nobody_takes),
 		CASE(packets_before_their_time),
 		CASE(guesses),
+		CASE(misses_are_forgotten),
 		CASE(one_key_again),
 		CASE(keys_end_with_the_connection),
 	};
