@@ -3,7 +3,7 @@
 #include "ack.h"
 #include "src/ds/min.h"
 
-enum { REORDER_MIN = 3, REORDER_MAX = 48, BACKOFF_MAX = 24 };
+enum { BACKOFF_MAX = 24 };
 
 void ofi_rdm_ack_init(struct ofi_rdm_ack *ack, const struct ofi_rdm_ack_params *params,
 		      uint32_t first)
@@ -13,7 +13,7 @@ void ofi_rdm_ack_init(struct ofi_rdm_ack *ack, const struct ofi_rdm_ack_params *
 		.timer = OFI_RDM_ACK_NEVER,
 		.owes = OFI_RDM_ACK_NEVER,
 		.order = 1,
-		.reorder = REORDER_MIN,
+		.reorder = params->reorder,
 	};
 	ofi_rdm_seq_out_init(&ack->out, first);
 }
@@ -117,7 +117,8 @@ static bool ack_mark_doubles(struct ofi_rdm_ack *ack, uint16_t doubles)
 	if (!ack->sent_again)
 		return false;
 	ack->sent_again = 0;
-	ack->reorder = (uint8_t)ack_between(2u * ack->reorder, REORDER_MIN, REORDER_MAX);
+	if (2 * ack->reorder < OFI_RDM_SEQ_WINDOW)
+		ack->reorder *= 2;
 	return true;
 }
 
@@ -209,7 +210,7 @@ enum ofi_rdm_ack_due ofi_rdm_ack_due(struct ofi_rdm_ack *ack, uint64_t now,
 	if (now < ack->timer)
 		return OFI_RDM_ACK_NOTHING;
 	ack->backoff += ack->backoff < BACKOFF_MAX;
-	ack->reorder = REORDER_MIN;
+	ack->reorder = ack->params->reorder;
 	*node = ack->first;
 	return ack_again(ack, *node, now, OFI_RDM_ACK_TIMEOUT);
 }

@@ -13,9 +13,9 @@
  *   transmissions     are numbered, too, in `order`, and acknowledgments echo the newest one that
  *                     arrived. A retransmission is therefore never mistaken for the first copy, and
  *                     the round-trip time is measured on both.
- *   fast retransmit   a packet is lost when one that was sent three transmissions later has
+ *   fast retransmit   a packet is lost when one that was sent `reorder` transmissions later has
  *                     arrived. If that was wrong, which the peer's count of duplicates reveals, the
- *                     three become six, and so on up to 48, until a timeout.
+ *                     number doubles, as long as it stays below the window, until a timeout.
  *   timeout           as in RFC 6298: the smoothed round-trip time plus four times its variation,
  *                     plus the delay of acknowledgments; doubled with each successive timeout.
  *                     Doubled timeouts are shortened by up to a half, each by a different part, so
@@ -45,6 +45,8 @@ struct ofi_rdm_ack_params {
 	uint32_t delay;	  /* how long an acknowledgment may be delayed */
 	uint32_t every;	  /* number of packets after which it is sent */
 	uint32_t silence; /* time after which the peer is given up */
+	/* Transmissions after which a packet counts as lost, until that turns out to be wrong. */
+	uint8_t reorder;
 };
 
 /* The acknowledgment that each packet carries. */

@@ -3,7 +3,11 @@
 #include <stdlib.h>
 #include "peers.h"
 
-const struct ofi_rdm_ack_params peers_ack_params = { VRB_UD_ACK_TIMES, .silence = 10000000 };
+const struct ofi_rdm_ack_params peers_ack_params = {
+	VRB_UD_ACK_TIMES,
+	.silence = 10000000,
+	.reorder = 3,
+};
 static const struct ofi_rdm_cwnd_params cwnd_params = VRB_UD_CWND_PARAMS;
 
 static struct peers_tx *spare;

@@ -23,7 +23,7 @@ struct sent {
 };
 
 static const struct ofi_rdm_ack_params params = {
-	.first = 100, .min = 10, .max = 1000, .delay = 5, .every = 3, .silence = 5000
+	.first = 100, .min = 10, .max = 1000, .delay = 5, .every = 3, .silence = 5000, .reorder = 3
 };
 static const struct ofi_rdm_cwnd_params windows = { .target = 100, .first = 4, .most = 64 };
 static struct slot slots[SLOTS];

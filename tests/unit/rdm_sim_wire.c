@@ -9,7 +9,13 @@
 #include "rdm_sim.h"
 
 static const struct ofi_rdm_ack_params sim_ack_params = {
-	.first = 1000, .min = 100, .max = 20000, .delay = 30, .every = 4, .silence = UINT32_MAX
+	.first = 1000,
+	.min = 100,
+	.max = 20000,
+	.delay = 30,
+	.every = 4,
+	.silence = UINT32_MAX,
+	.reorder = 3,
 };
 
 bool sim_is_lossy(void)

@@ -39,7 +39,13 @@ struct packet {
 };
 
 static const struct ofi_rdm_ack_params params = {
-	.first = 1000, .min = 100, .max = 20000, .delay = 30, .every = 4, .silence = SILENCE
+	.first = 1000,
+	.min = 100,
+	.max = 20000,
+	.delay = 30,
+	.every = 4,
+	.silence = SILENCE,
+	.reorder = 3,
 };
 
 static struct {

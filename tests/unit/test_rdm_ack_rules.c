@@ -7,7 +7,13 @@
 enum { SILENCE = 300000 };
 
 static const struct ofi_rdm_ack_params params = {
-	.first = 1000, .min = 100, .max = 20000, .delay = 30, .every = 4, .silence = SILENCE
+	.first = 1000,
+	.min = 100,
+	.max = 20000,
+	.delay = 30,
+	.every = 4,
+	.silence = SILENCE,
+	.reorder = 3,
 };
 
 static void ack_now(struct ofi_rdm_ack *ack, uint32_t next, uint64_t early, uint32_t echo,
@@ -168,6 +174,34 @@ static void test_reorder(void **state)
 	assert_ptr_equal(again, &nodes[4]);
 }
 
+/* A device that does not lose what it delivers late: only a timeout, or a whole window, tells. */
+static void test_unordered(void **state)
+{
+	struct ofi_rdm_ack_node nodes[OFI_RDM_SEQ_WINDOW], *again;
+	struct ofi_rdm_ack_params unordered = params;
+	struct ofi_rdm_ack_words words = { .next = 0, .early = 0xfe, .echo = 8 };
+	struct ofi_rdm_ack_news news;
+	struct ofi_rdm_ack ack;
+
+	(void)state;
+	unordered.reorder = OFI_RDM_SEQ_WINDOW;
+	ofi_rdm_ack_init(&ack, &unordered, 0);
+	send_many(&ack, nodes, 8);
+	assert_true(ofi_rdm_ack_take(&ack, &words, 10, &news));
+	assert_int_equal(ofi_rdm_ack_due(&ack, 10, &again), OFI_RDM_ACK_NOTHING);
+	assert_int_equal(ofi_rdm_ack_due(&ack, ack.timer, &again), OFI_RDM_ACK_TIMEOUT);
+	assert_ptr_equal(again, &nodes[0]);
+	/* It was needless. */
+	words = (struct ofi_rdm_ack_words){ .next = 8, .echo = 9, .doubles = 1 };
+	assert_true(ofi_rdm_ack_take(&ack, &words, 6000, &news));
+	assert_true(news.needless);
+	assert_int_equal(ack.reorder, OFI_RDM_SEQ_WINDOW);
+	send_many(&ack, nodes, 8);
+	words = (struct ofi_rdm_ack_words){ .next = 8, .early = 0xfe, .echo = 17, .doubles = 1 };
+	assert_true(ofi_rdm_ack_take(&ack, &words, 6001, &news));
+	assert_int_equal(ofi_rdm_ack_due(&ack, 6001, &again), OFI_RDM_ACK_NOTHING);
+}
+
 /* The late arrival of the original does not acknowledge the retransmission. */
 static void test_copies(void **state)
 {
@@ -303,10 +337,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_timeout), cmocka_unit_test(test_needless),
 		cmocka_unit_test(test_spread),	cmocka_unit_test(test_fast),
-		cmocka_unit_test(test_reorder), cmocka_unit_test(test_copies),
-		cmocka_unit_test(test_lies),	cmocka_unit_test(test_delayed),
-		cmocka_unit_test(test_silence), cmocka_unit_test(test_size),
-		cmocka_unit_test(test_pause),
+		cmocka_unit_test(test_reorder), cmocka_unit_test(test_unordered),
+		cmocka_unit_test(test_copies),	cmocka_unit_test(test_lies),
+		cmocka_unit_test(test_delayed), cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_size),	cmocka_unit_test(test_pause),
 	};
 
 	return cmocka_run_group_tests_name("rdm_ack_rules", tests, NULL, NULL);

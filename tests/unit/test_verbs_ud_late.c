@@ -279,6 +279,22 @@ static void who_cannot_be_answered_costs_once(void **state)
 	assert_int_equal(passive->err, FI_EHOSTUNREACH);
 }
 
+/* It does not lose what it delivers late, whatever was late before. */
+static void an_unordered_device_may_deliver_late(void **state)
+{
+	const struct ud_net_params srd = { .srd = true }, stopped = { .loss = 1000 };
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+
+	(void)state;
+	ud_net_begin(7, &srd);
+	ud_net_join(0, 1, &active, &passive);
+	ud_net_set(&stopped);
+	send_one(active);
+	ud_net_watch(200000, counts);
+	assert_in_range(active->rc.ud->ack.backoff, 1, 10);
+	assert_int_equal(active->rc.ud->ack.reorder, OFI_RDM_SEQ_WINDOW);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -293,6 +309,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_write_completes_with_its_data, begin, end),
 		cmocka_unit_test_setup_teardown(a_write_completes_although_nobody_says_so, begin,
 						end),
+		cmocka_unit_test_teardown(an_unordered_device_may_deliver_late, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@ static const uint8_t start_packet[2] = { OFI_RDM_WIRE_VERSION, 0x83 };
  * Times in us. The peer's process acknowledges, at the latest when its timer polls. A peer is given
  * up when its host has been silent, too, for that long.
  */
-static struct ofi_rdm_ack_params ack_params(void)
+static struct ofi_rdm_ack_params ack_params(const struct vrb_ud *all)
 {
 	uint32_t ms = (uint32_t)vrb_params.rdm_connect_timeout;
 	uint64_t silence = 1000ull * (ms > SILENCE_MS ? ms : SILENCE_MS);
@@ -38,6 +38,8 @@ static struct ofi_rdm_ack_params ack_params(void)
 	return (struct ofi_rdm_ack_params){
 		VRB_UD_ACK_TIMES,
 		.silence = silence < UINT32_MAX ? (uint32_t)silence : UINT32_MAX,
+		/* A device without order does not lose what it delivers late. */
+		.reorder = all->unordered ? OFI_RDM_SEQ_WINDOW : 3,
 	};
 }
 
@@ -199,12 +201,12 @@ int vrb_ud_open(struct ofi_rdm_ep *ep, const struct vrb_ud_calls *calls)
 	if (!all)
 		return -FI_ENOMEM;
 	vrb_rc(ep)->ud = all;
-	all->ack_params = ack_params();
 	ret = open_all(all);
 	if (ret) {
 		vrb_ud_close(ep);
 		return ret;
 	}
+	all->ack_params = ack_params(all);
 	stand_in(all);
 	vrb_ud_rc_init(all);
 	if (all->key)

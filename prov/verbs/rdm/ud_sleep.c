@@ -122,9 +122,6 @@ void vrb_ud_conn_begin(struct vrb_ud_conn *ud, uint32_t first)
 	TAILQ_INIT(&ud->reading);
 	ofi_rdm_ack_init(&ud->ack, &all->ack_params, first);
 	ud->ordered = ud->handled = first;
-	/* A device without order does not lose what it delivers late. */
-	if (all->unordered)
-		ud->ack.reorder = OFI_RDM_SEQ_WINDOW;
 	ofi_rdm_cwnd_init(&ud->cwnd, &cwnd_params);
 }
 
