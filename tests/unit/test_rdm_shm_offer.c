@@ -231,6 +231,28 @@ static void offers_are_tried_again(void **state)
 	assert_int_equal(sent, VRB_SHM_OFFERS + 1);
 }
 
+/* Others have all numbers but the last ones. */
+static void all_numbers_are_used(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	all.size = 16384;
+	all.conns = calloc(all.size, sizeof(struct vrb_shm_conn *));
+	assert_non_null(all.conns);
+	for (i = 0; i < all.size; i++)
+		all.conns[i] = &shm;
+	connect_peers(0, 1);
+	assert_true(has_ring(0));
+	assert_int_equal(many[0].shm->index, i);
+	assert_int_equal(all.size, VRB_SHM_RINGS);
+	for (; i < VRB_SHM_RINGS; i++)
+		all.conns[i] = &shm;
+	connect_peers(1, 2);
+	assert_false(has_ring(1));
+	all.conns[many[0].shm->index] = many[0].shm;
+}
+
 static void endpoint_without_shared_memory(void **state)
 {
 	(void)state;
@@ -251,6 +273,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(early_start_is_ignored, begin_offers, end_offers),
 		cmocka_unit_test_setup_teardown(ended_connections_leave, begin_offers, end_offers),
 		cmocka_unit_test_setup_teardown(offers_are_tried_again, begin_offers, end_offers),
+		cmocka_unit_test_setup_teardown(all_numbers_are_used, begin_offers, end_offers),
 		cmocka_unit_test_setup_teardown(endpoint_without_shared_memory, begin_offers,
 						end_offers),
 	};

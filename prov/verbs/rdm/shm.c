@@ -10,6 +10,7 @@
 #include "prov/verbs/discovery/resolve.h"
 #include "prov/verbs/provider/prov.h"
 #include "src/ds/clock.h"
+#include "src/ds/min.h"
 #include "shm_int.h"
 
 struct offer {
@@ -88,12 +89,12 @@ void vrb_shm_close(struct ofi_rdm_ep *ep)
 static bool number_ring(struct vrb_shm *all, struct vrb_shm_conn *shm)
 {
 	struct vrb_shm_conn **conns;
-	uint32_t i, size = all->size ? 2 * all->size : 64;
+	uint32_t i, size = all->size ? ofi_min(2 * all->size, VRB_SHM_RINGS) : 64;
 
 	for (i = 0; i < all->size && all->conns[i]; i++)
 		;
 	if (i == all->size) {
-		if (size > VRB_SHM_RINGS)
+		if (size == all->size)
 			return false;
 		conns = realloc(all->conns, size * sizeof(*conns));
 		if (!conns)
