@@ -85,6 +85,20 @@ static void visits_each_once(void **state)
 		vrb_rc_table_remove(&rc.by_qp, conn);
 }
 
+/* The device may reuse the number of a connection that is not freed yet. */
+static void finds_the_latest_of_a_number(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 300; i++) {
+		add(i, i < 3 ? 5 : i + 5);
+		assert_ptr_equal(vrb_rc_conn_find(&rc.rdm, 5), &conns[i < 3 ? i : 2]);
+	}
+	while (i--)
+		vrb_rc_table_remove(&rc.by_qp, &conns[i]);
+}
+
 /* A connection that failed before it was added is closed like the others. */
 static void removes_what_was_not_added(void **state)
 {
@@ -103,6 +117,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(finds_each_of_many, begin, end),
 		cmocka_unit_test_setup_teardown(visits_each_once, begin, end),
+		cmocka_unit_test_setup_teardown(finds_the_latest_of_a_number, begin, end),
 		cmocka_unit_test_setup_teardown(removes_what_was_not_added, begin, end),
 	};
 

@@ -1,18 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connections found by their numbers. */
+/* Connections found by their numbers: of those with one number, the one that was added last. */
 
 #include <stdlib.h>
 #include "rc_conn.h"
 
 #define FEWEST 64u
 
-static void insert(const struct vrb_rc_table *table, struct vrb_rc_conn *conn)
+static void insert(struct vrb_rc_conn **at, struct vrb_rc_conn *conn)
 {
-	conn->qp_next = *vrb_rc_table_list(table, conn->qp_num);
-	*vrb_rc_table_list(table, conn->qp_num) = conn;
+	conn->qp_next = *at;
+	*at = conn;
 }
 
-/* If there is no memory for more lists, the existing ones become longer. */
+/* Returns the end of the list for the connection. */
+static struct vrb_rc_conn **end_for(const struct vrb_rc_table *table,
+				    const struct vrb_rc_conn *conn)
+{
+	struct vrb_rc_conn **at = vrb_rc_table_list(table, conn->qp_num);
+
+	while (*at)
+		at = &(*at)->qp_next;
+	return at;
+}
+
+/* If there is no memory for more lists, the existing ones become longer. Lists keep their order. */
 bool vrb_rc_table_reserve(struct vrb_rc_table *table)
 {
 	struct vrb_rc_table more = { .size = table->size ? 2 * table->size : FEWEST,
@@ -26,7 +37,7 @@ bool vrb_rc_table_reserve(struct vrb_rc_table *table)
 		return table->size;
 	for (conn = vrb_rc_table_next(table, NULL); conn; conn = next) {
 		next = vrb_rc_table_next(table, conn);
-		insert(&more, conn);
+		insert(end_for(&more, conn), conn);
 	}
 	free(table->lists);
 	*table = more;
@@ -35,7 +46,7 @@ bool vrb_rc_table_reserve(struct vrb_rc_table *table)
 
 void vrb_rc_table_add(struct vrb_rc_table *table, struct vrb_rc_conn *conn)
 {
-	insert(table, conn);
+	insert(vrb_rc_table_list(table, conn->qp_num), conn);
 	table->used++;
 }
 
