@@ -17,6 +17,7 @@
 #define vrb_rdm_conn_reject_data fake_reject_data
 #define vrb_rdm_conn_step	 fake_step
 #define vrb_ud_number_in	 fake_number_in
+#define vrb_ud_takes_host	 fake_takes_host
 #define vrb_ud_words_check	 fake_words_check
 #include "prov/verbs/rdm/conn_request.c"
 
@@ -29,7 +30,7 @@ static struct ibv_qp qp;
 static struct rdma_cm_id id;
 static enum ofi_rdm_cmwire_reason refused;
 static enum ofi_rdm_wire_error wrong;
-static bool is_known, is_probe;
+static bool is_known, is_probe, takes_host;
 static int left;
 
 bool ofi_rdm_admit_takes(struct ofi_rdm_admit *admit, const uint8_t *ip, uint64_t now)
@@ -141,6 +142,13 @@ enum ofi_rdm_wire_error vrb_ud_words_check(const struct rdma_cm_event *event)
 	return wrong;
 }
 
+bool vrb_ud_takes_host(const struct ofi_rdm_ep *ep, const uint8_t *gid)
+{
+	assert_ptr_equal(ep, &rc.rdm);
+	assert_int_equal(gid[12], 10);
+	return takes_host;
+}
+
 static enum ofi_rdm_cmwire_reason request(void)
 {
 	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_CONNECT_REQUEST, .id = &id };
@@ -164,6 +172,7 @@ static int begin(void **state)
 	rc.rdm.proto.budget.limit = LIMIT;
 	rc.rdm.proto.budget.most = MOST;
 	is_known = is_probe = false;
+	takes_host = true;
 	wrong = OFI_RDM_WIRE_OK;
 	left = 0;
 	return 0;
@@ -276,6 +285,16 @@ static void what_a_liar_says_is_not_learned(void **state)
 	assert_int_equal(left, 1);
 }
 
+/* Without a path to its host, a stranger would be accepted and end with its first packet. */
+static void hosts_that_get_no_path_are_told(void **state)
+{
+	(void)state;
+	takes_host = false;
+	assert_int_equal(request(), OFI_RDM_CMWIRE_BUSY);
+	is_known = true;
+	assert_int_equal(request(), OFI_RDM_CMWIRE_CLOSING);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -285,6 +304,7 @@ int main(void)
 		cmocka_unit_test_setup(probes_tell_of_the_connection, begin),
 		cmocka_unit_test_setup(no_event_goes_to_a_connection_that_failed, begin),
 		cmocka_unit_test_setup(what_fails_is_the_reason, begin),
+		cmocka_unit_test_setup(hosts_that_get_no_path_are_told, begin),
 		cmocka_unit_test_setup(what_a_liar_says_is_not_learned, begin),
 	};
 

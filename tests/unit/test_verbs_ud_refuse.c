@@ -247,13 +247,13 @@ static void requests_of_few_hosts_are_declined(void **state)
 /* Returns false if the host's letter is not taken; else it is accepted, and the connection ends. */
 static bool takes_host(uint8_t host, bool accepts)
 {
-	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_CONNECT_REQUEST,
-				       .param.ud.ah_attr.grh.dgid.raw[15] = host };
+	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_CONNECT_REQUEST };
+	const uint8_t gid[16] = { [15] = host };
 	struct ud_conn *from = ud_net_conn(1), *conn;
-	bool takes = vrb_ud_takes_host(&ud_nodes[0].rc.rdm, &event);
+	bool takes = vrb_ud_takes_host(&ud_nodes[0].rc.rdm, gid);
 	uint8_t wire[64];
 
-	event.param.ud.ah_attr.is_global = 1;
+	event.param.ud.ah_attr = (struct ibv_ah_attr){ .is_global = 1, .grh.dgid.raw[15] = host };
 	event.param.ud.ah_attr.port_num = ud_nodes[0].rc.ud->port.num;
 	event.param.ud.qp_num = ud_net_qpn(1);
 	event.param.ud.private_data = wire;

@@ -141,14 +141,12 @@ static bool is_ours(const struct vrb_rc_conn *conn, const struct rdma_cm_event *
 		       ofi_addr_port(rdma_get_local_addr(conn->id));
 }
 
-static enum ofi_rdm_cmwire_reason admit_host(struct ofi_rdm_ep *ep,
-					     const struct rdma_cm_event *event,
-					     const struct ofi_rdm_cmwire *cm)
+static enum ofi_rdm_cmwire_reason admit_host(struct ofi_rdm_ep *ep, const struct ofi_rdm_cmwire *cm)
 {
 	if (vrb_rc(ep)->conns.known_only)
 		return OFI_RDM_CMWIRE_UNKNOWN;
 	return ofi_rdm_admit_takes(&vrb_rc(ep)->conns.admit, cm->addr, ofi_now_ms()) &&
-			       (event->id || vrb_ud_takes_host(ep, event))
+			       vrb_ud_takes_host(ep, cm->addr)
 		       ? OFI_RDM_CMWIRE_NONE
 		       : OFI_RDM_CMWIRE_BUSY;
 }
@@ -220,7 +218,7 @@ static enum ofi_rdm_cmwire_reason identify(struct ofi_rdm_ep *ep, const struct r
 		return OFI_RDM_CMWIRE_CONTEXT;
 	*stranger = !ofi_rdm_av_knows(ep->av, &addr, &cm->from_context);
 	if (*stranger)
-		reason = admit_host(ep, event, cm);
+		reason = admit_host(ep, cm);
 	if (reason)
 		return reason;
 	*peer = ofi_rdm_peer_at(ep, &addr, cm->from_context);

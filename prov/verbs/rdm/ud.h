@@ -132,8 +132,8 @@ bool vrb_ud_was_asked(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event);
 /* Stores where a request came from: a name, or an IP address without a port. */
 void vrb_ud_sender(const struct ofi_rdm_ep *ep, const struct rdma_cm_event *event,
 		   struct ofi_rdm_addr *from);
-/* Returns false if a letter comes from a host without a path, and strangers get no more of them. */
-bool vrb_ud_takes_host(const struct ofi_rdm_ep *ep, const struct rdma_cm_event *event);
+/* Returns false if there is no path to a host with that GID, and strangers get no more of them. */
+bool vrb_ud_takes_host(const struct ofi_rdm_ep *ep, const uint8_t *gid);
 /* Returns true if a connection to the peer is requested by vrb_ud_ask(). */
 bool vrb_ud_has_name(const struct ofi_rdm_peer *peer);
 /* Returns how many bytes a request with that private data can carry. */

@@ -99,8 +99,9 @@ void vrb_ud_conn_renew(const struct vrb_rc_conn *conn)
 		vrb_ah_renew(vrb_rc_domain(conn->ep), path);
 }
 
-bool vrb_ud_takes_host(const struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)
+bool vrb_ud_takes_host(const struct ofi_rdm_ep *ep, const uint8_t *gid)
 {
-	return vrb_ah_takes_stranger(vrb_rc_domain(ep)) ||
-	       vrb_ud_path_to(vrb_rc(ep)->ud, event->param.ud.ah_attr.grh.dgid.raw);
+	struct vrb_ud *all = vrb_rc(ep)->ud;
+
+	return !all || vrb_ah_takes_stranger(vrb_rc_domain(ep)) || vrb_ud_path_to(all, gid);
 }
