@@ -110,16 +110,13 @@ static void test_renewed(void **state)
 {
 	struct vrb_domain domain = { .pd = &(struct ibv_pd){ 0 } };
 	struct ibv_ah_attr attr = any_path();
-	struct vrb_ah unknown = { 0 };
-	const struct vrb_ah *path;
+	struct vrb_ah *path;
 	struct ibv_ah *handles[2];
 
 	(void)state;
 	ofi_lock_init(&domain.paths_lock);
 	path = vrb_ah_of_domain(&domain, &attr);
 	handles[0] = path->ah;
-	vrb_ah_renew(&domain, &unknown);
-	assert_int_equal(fake.ahs_made, 1);
 	vrb_ah_renew(&domain, path);
 	handles[1] = path->ah;
 	assert_ptr_not_equal(handles[1], handles[0]);
@@ -135,10 +132,55 @@ static void test_renewed(void **state)
 	usleep(1001000);
 	vrb_ah_renew(&domain, path); /* still too early after a failure */
 	assert_ptr_equal(path->ah, handles[1]);
-	((struct vrb_ah *)path)->renewal = 0;
+	path->renewal = 0;
 	vrb_ah_renew(&domain, path);
 	assert_ptr_equal(path->old, handles[1]);
 	assert_int_equal(fake.ahs, 2);
+	vrb_ahs_fini(&domain.paths);
+	assert_int_equal(fake.ahs, 0);
+}
+
+static struct vrb_ah *stranger(struct vrb_domain *domain, uint8_t host)
+{
+	struct ibv_ah_attr attr = any_path();
+
+	attr.grh.dgid.raw[15] = host;
+	return vrb_ah_of_stranger(domain, &attr);
+}
+
+/* When strangers may have no more handles, a new one takes the place of the longest unused. */
+static void test_strangers(void **state)
+{
+	struct vrb_domain domain = { .pd = &(struct ibv_pd){ 0 }, .attr.max_ah = 12 };
+	struct vrb_ah *paths[3];
+	uint8_t i;
+
+	(void)state;
+	ofi_lock_init(&domain.paths_lock);
+	TAILQ_INIT(&domain.spare_paths);
+	for (i = 0; i < 3; i++)
+		paths[i] = stranger(&domain, i);
+	assert_ptr_equal(stranger(&domain, 2), paths[2]);
+	assert_false(vrb_ah_takes_stranger(&domain));
+	assert_null(stranger(&domain, 3));
+	/* What was sent with a handle may still be in the send queue. */
+	vrb_ah_leave(&domain, paths[2]);
+	vrb_ah_leave(&domain, paths[1]);
+	vrb_ah_leave(&domain, paths[0]);
+	assert_false(vrb_ah_takes_stranger(&domain));
+	paths[1]->left -= 5000;
+	assert_true(vrb_ah_takes_stranger(&domain));
+	assert_non_null(stranger(&domain, 3));
+	assert_int_equal(fake.ahs, 3);
+	assert_int_equal(fake.ahs_made, 4);
+	assert_null(stranger(&domain, 1));
+	assert_ptr_equal(stranger(&domain, 0), paths[0]);
+	/* The other has one more user. */
+	vrb_ah_leave(&domain, paths[2]);
+	paths[2]->left -= 5000;
+	vrb_ah_renew(&domain, paths[2]);
+	assert_non_null(stranger(&domain, 1));
+	assert_int_equal(fake.ahs, 3);
 	vrb_ahs_fini(&domain.paths);
 	assert_int_equal(fake.ahs, 0);
 }
@@ -150,6 +192,7 @@ int main(void)
 		cmocka_unit_test_setup(test_distinct, setup),
 		cmocka_unit_test_setup(test_failures, setup),
 		cmocka_unit_test_setup(test_renewed, setup),
+		cmocka_unit_test_setup(test_strangers, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -83,13 +83,7 @@ static void set_ip(unsigned int at)
 /* The connection manager of one node has been at the other's host. */
 static void know_host(unsigned int at, unsigned int other)
 {
-	struct vrb_ud *all = ud_nodes[at].rc.ud;
-	struct ibv_ah_attr attr = { .is_global = 1,
-				    .port_num = all->port.num,
-				    .grh.sgid_index = (uint8_t)all->port.gid_index };
-
-	attr.grh.dgid = ud_nodes[other].rc.ud->port.gid;
-	assert_non_null(vrb_ud_path_get(all, &attr));
+	ud_net_meet_host(at, ud_nodes[other].rc.ud->port.gid.raw);
 }
 
 static int begin_with(const struct ud_net_params *params)

@@ -520,7 +520,7 @@ static void node_close(struct ud_node *node)
 	for (i = 0; i < UD_BUFFERS; i++)
 		free((void *)(uintptr_t)node->bufs[i].rx.sge.addr);
 	must(!node->guard);
-	vrb_ahs_fini(&node->domain.paths);
+	ud_net_free_paths(&node->domain.paths);
 }
 
 static void close_conns(struct ud_node *node)

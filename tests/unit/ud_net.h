@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "prov/verbs/rdm/ud_rc.h"
+#include "prov/verbs/rdm/ud_refuse.h"
 
 enum {
 	UD_NODES = 3,

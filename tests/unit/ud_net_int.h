@@ -25,8 +25,10 @@ unsigned int ud_net_opening(void);
 bool ud_net_is_reached(unsigned int to, uint32_t qpn, uint32_t qkey);
 
 struct vrb_fabric *ud_net_fabric(bool srd);
-/* Gives the node its region and its receive buffers. */
+/* Gives the node its region, its receive buffers, and room for address handles. */
 void ud_net_memory(struct ud_node *node);
+/* Frees the address handles, which have no users any more. */
+void ud_net_free_paths(void **tree);
 
 void ud_net_rc_begin(void);
 struct ibv_qp *ud_net_rc_create(unsigned int node, struct ibv_context *ctx,

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <search.h>
 #include <stdlib.h>
 #include "prov/verbs/discovery/inline.h"
 #include "prov/verbs/discovery/kind.h"
@@ -142,9 +143,25 @@ void ud_net_meet_host(unsigned int node, const uint8_t *gid)
 		.port_num = all->port.num,
 		.grh.sgid_index = (uint8_t)all->port.gid_index,
 	};
+	struct vrb_ah *path;
 
 	memcpy(attr.grh.dgid.raw, gid, sizeof(attr.grh.dgid));
-	assert(vrb_ud_path_get(all, &attr));
+	path = vrb_ud_path_get(all, &attr);
+	assert(path);
+	vrb_ud_path_leave(all, path);
+}
+
+static void path_is_left(const void *node, VISIT visit, int depth)
+{
+	(void)visit;
+	(void)depth;
+	assert(!(*(struct vrb_ah *const *)node)->users);
+}
+
+void ud_net_free_paths(void **tree)
+{
+	twalk(*tree, path_is_left);
+	vrb_ahs_fini(tree);
 }
 
 enum { SRD_INLINE = 32 };
@@ -207,6 +224,7 @@ static void open_region(struct ud_node *node)
 
 void ud_net_memory(struct ud_node *node)
 {
+	TAILQ_INIT(&node->domain.spare_paths);
 	open_region(node);
 	open_buffers(node);
 }

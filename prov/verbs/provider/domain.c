@@ -283,6 +283,7 @@ static void domain_init(struct vrb_domain *domain, struct vrb_fabric *fabric,
 	ofi_lock_init(&domain->lock);
 	ofi_lock_init(&domain->fail_lock);
 	ofi_lock_init(&domain->paths_lock);
+	TAILQ_INIT(&domain->spare_paths);
 	LIST_INIT(&domain->eps);
 	ofi_triggers_init(&domain->base.triggers);
 	LIST_INIT(&domain->srxs);

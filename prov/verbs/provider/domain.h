@@ -53,7 +53,9 @@ struct vrb_domain {
 	struct vrb_mr_table table;
 	struct ofi_lock paths_lock; /* guards `paths`, a tree of address handles (ah.h) */
 	void *paths;
-	uint32_t stranger_paths; /* number of those made for strangers; atomic */
+	/* Those made for strangers: how many, and the spare ones, the longest unused first. */
+	uint32_t stranger_paths;
+	TAILQ_HEAD(, vrb_ah) spare_paths;
 	bool dead;		 /* the device is gone; atomic */
 	bool reports_mrs;	 /* base.eq reports registrations; atomic */
 	struct ofi_source async; /* the device's asynchronous events */

@@ -11,7 +11,7 @@
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 
-enum { STRANGERS_MAX = 65536, RENEW_MS = 1000, FAILED_MS = 30000 };
+enum { STRANGERS_MAX = 65536, RENEW_MS = 1000, FAILED_MS = 30000, SPARE_MS = 5000 };
 
 /* Compares the fields that distinguish paths; all hop limits are equal. */
 static int ah_compare(const void *a, const void *b)
@@ -56,7 +56,7 @@ static int ah_compare_gid(const void *a, const void *b)
 		      &((const struct vrb_ah *)b)->attr.grh.dgid, sizeof(union ibv_gid));
 }
 
-const struct vrb_ah *vrb_ah_to(void *const *tree, const union ibv_gid *gid)
+struct vrb_ah *vrb_ah_to(void *const *tree, const union ibv_gid *gid)
 {
 	const struct vrb_ah wanted = { .attr.grh.dgid = *gid };
 	struct vrb_ah **found = tfind(&wanted, tree, ah_compare_gid);
@@ -80,7 +80,7 @@ static struct ibv_ah *ah_create(struct ibv_pd *pd, struct ibv_ah_attr attr)
 	return NULL;
 }
 
-const struct vrb_ah *vrb_ah_find(void *const *tree, const struct ibv_ah_attr *attr)
+struct vrb_ah *vrb_ah_find(void *const *tree, const struct ibv_ah_attr *attr)
 {
 	const struct vrb_ah wanted = { .attr = *attr };
 	struct vrb_ah **found = tfind(&wanted, tree, ah_compare);
@@ -88,9 +88,9 @@ const struct vrb_ah *vrb_ah_find(void *const *tree, const struct ibv_ah_attr *at
 	return found ? *found : NULL;
 }
 
-const struct vrb_ah *vrb_ah_get(void **tree, struct ibv_pd *pd, const struct ibv_ah_attr *attr)
+struct vrb_ah *vrb_ah_get(void **tree, struct ibv_pd *pd, const struct ibv_ah_attr *attr)
 {
-	const struct vrb_ah *known = vrb_ah_find(tree, attr);
+	struct vrb_ah *known = vrb_ah_find(tree, attr);
 	struct ibv_ah *handle;
 	struct vrb_ah *ah;
 
@@ -111,59 +111,109 @@ const struct vrb_ah *vrb_ah_get(void **tree, struct ibv_pd *pd, const struct ibv
 	return NULL;
 }
 
-void vrb_ah_renew(struct vrb_domain *domain, const struct vrb_ah *known)
+void vrb_ah_renew(struct vrb_domain *domain, struct vrb_ah *ah)
 {
 	uint64_t now = ofi_now_ms();
 	struct ibv_ah *fresh = NULL;
-	struct vrb_ah **found;
 
 	ofi_lock(&domain->paths_lock);
-	found = tfind(known, &domain->paths, ah_compare);
-	if (found && now >= known->renewal) {
-		fresh = ah_create(domain->pd, known->attr);
-		(*found)->renewal = now + (fresh ? RENEW_MS : FAILED_MS);
+	if (now >= ah->renewal) {
+		fresh = ah_create(domain->pd, ah->attr);
+		ah->renewal = now + (fresh ? RENEW_MS : FAILED_MS);
 	}
 	if (fresh) {
-		if (known->old)
-			ibv_destroy_ah(known->old);
-		(*found)->old = known->ah;
-		__atomic_store_n(&(*found)->ah, fresh, __ATOMIC_RELEASE);
+		if (ah->old)
+			ibv_destroy_ah(ah->old);
+		ah->old = ah->ah;
+		__atomic_store_n(&ah->ah, fresh, __ATOMIC_RELEASE);
+	}
+	ofi_unlock(&domain->paths_lock);
+}
+
+struct vrb_ah *vrb_ah_use(struct vrb_domain *domain, struct vrb_ah *ah)
+{
+	if (ah && !ah->users++ && ah->spare)
+		TAILQ_REMOVE(&domain->spare_paths, ah, entry);
+	return ah;
+}
+
+void vrb_ah_leave(struct vrb_domain *domain, struct vrb_ah *ah)
+{
+	if (!ah)
+		return;
+	ofi_lock(&domain->paths_lock);
+	if (!--ah->users && ah->spare) {
+		ah->left = ofi_now_ms();
+		TAILQ_INSERT_TAIL(&domain->spare_paths, ah, entry);
 	}
 	ofi_unlock(&domain->paths_lock);
 }
 
 /*
- * The handles of strangers stay, and a host may have many addresses: strangers get at most half of
- * the device's, as each path may have two.
+ * A host may have many addresses: strangers get at most half of the device's handles, as each path
+ * may have two.
  */
-bool vrb_ah_takes_stranger(const struct vrb_domain *domain)
+static bool are_few(const struct vrb_domain *domain)
 {
 	const uint32_t most = (uint32_t)domain->attr.max_ah / 4;
 
-	return __atomic_load_n(&domain->stranger_paths, __ATOMIC_RELAXED) <
-	       (most && most < STRANGERS_MAX ? most : STRANGERS_MAX);
+	return domain->stranger_paths < (most && most < STRANGERS_MAX ? most : STRANGERS_MAX);
 }
 
-const struct vrb_ah *vrb_ah_of_stranger(struct vrb_domain *domain, const struct ibv_ah_attr *attr)
+/* Returns the handle to be destroyed next: what was sent with it has left the send queue. */
+static struct vrb_ah *spare_of(const struct vrb_domain *domain)
 {
-	const struct vrb_ah *ah;
+	struct vrb_ah *ah = TAILQ_FIRST(&domain->spare_paths);
+
+	return ah && ofi_now_ms() - ah->left >= SPARE_MS ? ah : NULL;
+}
+
+bool vrb_ah_takes_stranger(struct vrb_domain *domain)
+{
+	bool takes;
 
 	ofi_lock(&domain->paths_lock);
-	ah = vrb_ah_find(&domain->paths, attr);
-	if (!ah && vrb_ah_takes_stranger(domain)) {
-		ah = vrb_ah_get(&domain->paths, domain->pd, attr);
-		__atomic_add_fetch(&domain->stranger_paths, !!ah, __ATOMIC_RELAXED);
+	takes = are_few(domain) || spare_of(domain);
+	ofi_unlock(&domain->paths_lock);
+	return takes;
+}
+
+static void make_room(struct vrb_domain *domain)
+{
+	struct vrb_ah *ah = spare_of(domain);
+
+	if (!ah || are_few(domain))
+		return;
+	TAILQ_REMOVE(&domain->spare_paths, ah, entry);
+	tdelete(ah, &domain->paths, ah_compare);
+	ah_free(ah);
+	domain->stranger_paths--;
+}
+
+struct vrb_ah *vrb_ah_of_stranger(struct vrb_domain *domain, const struct ibv_ah_attr *attr)
+{
+	struct vrb_ah *ah;
+
+	ofi_lock(&domain->paths_lock);
+	ah = vrb_ah_use(domain, vrb_ah_find(&domain->paths, attr));
+	if (!ah)
+		make_room(domain);
+	if (!ah && are_few(domain)) {
+		ah = vrb_ah_use(domain, vrb_ah_get(&domain->paths, domain->pd, attr));
+		domain->stranger_paths += !!ah;
+		if (ah)
+			ah->spare = !domain->unordered;
 	}
 	ofi_unlock(&domain->paths_lock);
 	return ah;
 }
 
-const struct vrb_ah *vrb_ah_of_domain(struct vrb_domain *domain, const struct ibv_ah_attr *attr)
+struct vrb_ah *vrb_ah_of_domain(struct vrb_domain *domain, const struct ibv_ah_attr *attr)
 {
-	const struct vrb_ah *ah;
+	struct vrb_ah *ah;
 
 	ofi_lock(&domain->paths_lock);
-	ah = vrb_ah_get(&domain->paths, domain->pd, attr);
+	ah = vrb_ah_use(domain, vrb_ah_get(&domain->paths, domain->pd, attr));
 	ofi_unlock(&domain->paths_lock);
 	return ah;
 }

@@ -35,10 +35,6 @@ enum {
 	VRB_UD_SOON_US = 200,
 	VRB_UD_CHATS = 8, /* at first; doubled each time nothing was sent */
 	VRB_UD_CHATS_MAX = 128,
-	/* Refusals of packets to unknown connections: so many in so many us. */
-	VRB_UD_REFUSALS = 32,
-	VRB_UD_REFUSAL_US = 8000,
-	VRB_UD_REFUSED_HOSTS = 64, /* that an endpoint without order gets paths to for that */
 	VRB_UD_LETTER_US = 100000, /* until a letter is sent again the first time */
 	VRB_UD_LETTER_MOST_US = 1600000,
 	VRB_UD_REQUESTS = 1024,	   /* that wait to be handled; the others are sent again */
@@ -134,7 +130,7 @@ SLIST_HEAD(vrb_ud_rcs, vrb_ud_rc);
 
 /* A connection that sleeps keeps this besides; see ud_sleep.c. */
 struct vrb_ud_rest {
-	const struct vrb_ah *path;
+	struct vrb_ah *path;
 	uint32_t out, in, order, echo, srtt, rttvar, window, traffic;
 	uint16_t doubles, its_doubles;
 	uint8_t reorder, chats, chats_needed;
@@ -148,7 +144,7 @@ struct vrb_ud_end {
 
 /* How a queue pair is reached. */
 struct vrb_ud_way {
-	const struct vrb_ah *path;
+	struct vrb_ah *path;
 	uint32_t qpn, qkey;
 };
 
@@ -166,7 +162,7 @@ enum vrb_ud_list {
 struct vrb_ud_conn {
 	struct vrb_rc_conn *conn;
 	/* How the peer is reached; NULL until the first packet has arrived, and asleep. */
-	const struct vrb_ah *path;
+	struct vrb_ah *path;
 	struct vrb_ud_letter *letter;
 	struct vrb_ud_rc *rc; /* NULL: none */
 	union {
@@ -584,17 +580,21 @@ int vrb_ud_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc);
 /* Returns receives to the device. */
 void vrb_ud_repost(struct vrb_ud *all);
 
-/* Paths (ud_path.c). The attributes of the way back lack the packet's mark of congestion. */
+/*
+ * Paths (ud_path.c). Whoever gets one ends the use with vrb_ud_path_leave(), connections when they
+ * are closed. The attributes of the way back lack the packet's mark of congestion.
+ */
 bool vrb_ud_attr_from(const struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx,
 		      struct ibv_ah_attr *attr);
-const struct vrb_ah *vrb_ud_path_get(struct vrb_ud *all, const struct ibv_ah_attr *attr);
+struct vrb_ah *vrb_ud_path_get(struct vrb_ud *all, const struct ibv_ah_attr *attr);
 /* Returns a path to the connection's peer, or NULL; strangers' hosts do not get all handles. */
-const struct vrb_ah *vrb_ud_path_of(const struct vrb_ud_conn *ud, const struct ibv_ah_attr *attr);
-/* Returns one of the domain's paths from this port to that GID, NULL if it has needed none yet. */
-const struct vrb_ah *vrb_ud_path_to(struct vrb_ud *all, const uint8_t *gid);
-/* Does the same for the sender of a packet, which only its LID may identify. */
-const struct vrb_ah *vrb_ud_path_back(struct vrb_ud *all, const struct ibv_ah_attr *attr);
+struct vrb_ah *vrb_ud_path_of(const struct vrb_ud_conn *ud, const struct ibv_ah_attr *attr);
+/* Returns true if one of the domain's paths leads from this port to that GID. */
+bool vrb_ud_has_path(struct vrb_ud *all, const uint8_t *gid);
+/* Returns such a path to the sender of a packet, which only its LID may identify, or NULL. */
+struct vrb_ah *vrb_ud_path_back(struct vrb_ud *all, const struct ibv_ah_attr *attr);
 /* Returns a path like one of the domain's to that GID, in the endpoint's traffic class, or NULL. */
-const struct vrb_ah *vrb_ud_path_like(struct vrb_ud *all, const uint8_t *gid);
+struct vrb_ah *vrb_ud_path_like(struct vrb_ud *all, const uint8_t *gid);
+void vrb_ud_path_leave(struct vrb_ud *all, struct vrb_ah *path);
 
 #endif

@@ -106,14 +106,14 @@ bool vrb_ud_has_name(const struct ofi_rdm_peer *peer)
 
 	if (!all || !all->key || !name_of(&peer->addr, &name))
 		return false;
-	return all->unordered || vrb_ud_path_to(all, name.gid);
+	return all->unordered || vrb_ud_has_path(all, name.gid);
 }
 
 /*
  * Returns the path of a letter, or NULL. Only a reliable device creates a new one: on others,
  * anybody could name a host that does not exist, which takes seconds to find out.
  */
-static const struct vrb_ah *letter_path(struct vrb_ud *all, const struct ibv_ah_attr *attr)
+static struct vrb_ah *letter_path(struct vrb_ud *all, const struct ibv_ah_attr *attr)
 {
 	return all->unordered ? vrb_ud_path_get(all, attr)
 			      : vrb_ud_path_like(all, attr->grh.dgid.raw);
@@ -240,6 +240,7 @@ void vrb_ud_decline(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event, co
 	way.qkey = vrb_ud_qkey(all, event->param.ud.qkey);
 	if (way.path)
 		vrb_ud_put_bare(all, &way, &packet);
+	vrb_ud_path_leave(all, way.path);
 }
 
 bool vrb_ud_was_asked(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event)

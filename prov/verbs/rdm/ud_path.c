@@ -20,40 +20,57 @@ bool vrb_ud_attr_from(const struct vrb_ud *all, const struct ibv_wc *wc, const s
 	return true;
 }
 
-const struct vrb_ah *vrb_ud_path_to(struct vrb_ud *all, const uint8_t *gid)
+/* Returns one of the domain's paths from this port to that GID, NULL if it has needed none yet. */
+static struct vrb_ah *path_to(struct vrb_ud *all, const uint8_t *gid)
 {
 	struct vrb_domain *domain = vrb_rc_domain(all->ep);
-	const struct vrb_ah *path;
+	struct vrb_ah *path;
 	union ibv_gid to;
 
 	memcpy(to.raw, gid, sizeof(to.raw));
 	ofi_lock(&domain->paths_lock);
 	path = vrb_ah_to(&domain->paths, &to);
-	ofi_unlock(&domain->paths_lock);
-	return path && path->attr.is_global && path->attr.port_num == all->port.num &&
-			       path->attr.grh.sgid_index == all->port.gid_index
-		       ? path
-		       : NULL;
-}
-
-const struct vrb_ah *vrb_ud_path_back(struct vrb_ud *all, const struct ibv_ah_attr *attr)
-{
-	struct vrb_domain *domain = vrb_rc_domain(all->ep);
-	const struct vrb_ah *path;
-
-	if (attr->is_global)
-		return vrb_ud_path_to(all, attr->grh.dgid.raw);
-	ofi_lock(&domain->paths_lock);
-	path = vrb_ah_find(&domain->paths, attr);
+	if (path && (!path->attr.is_global || path->attr.port_num != all->port.num ||
+		     path->attr.grh.sgid_index != all->port.gid_index))
+		path = NULL;
+	vrb_ah_use(domain, path);
 	ofi_unlock(&domain->paths_lock);
 	return path;
 }
 
-const struct vrb_ah *vrb_ud_path_like(struct vrb_ud *all, const uint8_t *gid)
+void vrb_ud_path_leave(struct vrb_ud *all, struct vrb_ah *path)
 {
-	const struct vrb_ah *known = vrb_ud_path_to(all, gid);
+	vrb_ah_leave(vrb_rc_domain(all->ep), path);
+}
 
-	return known ? vrb_ud_path_get(all, &known->attr) : NULL;
+bool vrb_ud_has_path(struct vrb_ud *all, const uint8_t *gid)
+{
+	struct vrb_ah *path = path_to(all, gid);
+
+	vrb_ud_path_leave(all, path);
+	return path;
+}
+
+struct vrb_ah *vrb_ud_path_back(struct vrb_ud *all, const struct ibv_ah_attr *attr)
+{
+	struct vrb_domain *domain = vrb_rc_domain(all->ep);
+	struct vrb_ah *path;
+
+	if (attr->is_global)
+		return path_to(all, attr->grh.dgid.raw);
+	ofi_lock(&domain->paths_lock);
+	path = vrb_ah_use(domain, vrb_ah_find(&domain->paths, attr));
+	ofi_unlock(&domain->paths_lock);
+	return path;
+}
+
+struct vrb_ah *vrb_ud_path_like(struct vrb_ud *all, const uint8_t *gid)
+{
+	struct vrb_ah *known = path_to(all, gid);
+	struct vrb_ah *path = known ? vrb_ud_path_get(all, &known->attr) : NULL;
+
+	vrb_ud_path_leave(all, known);
+	return path;
 }
 
 static struct ibv_ah_attr with_tclass(const struct vrb_ud *all, const struct ibv_ah_attr *attr)
@@ -66,18 +83,18 @@ static struct ibv_ah_attr with_tclass(const struct vrb_ud *all, const struct ibv
 	return wanted;
 }
 
-const struct vrb_ah *vrb_ud_path_get(struct vrb_ud *all, const struct ibv_ah_attr *attr)
+struct vrb_ah *vrb_ud_path_get(struct vrb_ud *all, const struct ibv_ah_attr *attr)
 {
 	const struct ibv_ah_attr wanted = with_tclass(all, attr);
 
 	return vrb_ah_of_domain(vrb_rc_domain(all->ep), &wanted);
 }
 
-const struct vrb_ah *vrb_ud_path_of(const struct vrb_ud_conn *ud, const struct ibv_ah_attr *attr)
+struct vrb_ah *vrb_ud_path_of(const struct vrb_ud_conn *ud, const struct ibv_ah_attr *attr)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
 	struct ibv_ah_attr wanted;
-	const struct vrb_ah *path;
+	struct vrb_ah *path;
 
 	if (!vrb_rc_peer(ud->conn->peer)->policy.stranger)
 		return vrb_ud_path_get(all, attr);
@@ -93,7 +110,7 @@ const struct vrb_ah *vrb_ud_path_of(const struct vrb_ud_conn *ud, const struct i
 void vrb_ud_conn_renew(const struct vrb_rc_conn *conn)
 {
 	const struct vrb_ud *all = vrb_ud_of(conn->ud);
-	const struct vrb_ah *path = conn->ud->path;
+	struct vrb_ah *path = conn->ud->path;
 
 	if (path && !all->unordered && all->port.link_layer != IBV_LINK_LAYER_INFINIBAND)
 		vrb_ah_renew(vrb_rc_domain(conn->ep), path);
@@ -103,5 +120,5 @@ bool vrb_ud_takes_host(const struct ofi_rdm_ep *ep, const uint8_t *gid)
 {
 	struct vrb_ud *all = vrb_rc(ep)->ud;
 
-	return !all || vrb_ah_takes_stranger(vrb_rc_domain(ep)) || vrb_ud_path_to(all, gid);
+	return !all || vrb_ah_takes_stranger(vrb_rc_domain(ep)) || vrb_ud_has_path(all, gid);
 }

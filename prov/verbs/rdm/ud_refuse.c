@@ -24,9 +24,9 @@ static bool may_refuse(struct vrb_ud *all)
  * nothing, so the first few are. Their address handles stay: to destroy one aborts what is sent to
  * that GID with another one.
  */
-const struct vrb_ah *vrb_ud_refusal_path(struct vrb_ud *all, const struct ibv_ah_attr *attr)
+struct vrb_ah *vrb_ud_refusal_path(struct vrb_ud *all, const struct ibv_ah_attr *attr)
 {
-	const struct vrb_ah *known = vrb_ud_path_back(all, attr);
+	struct vrb_ah *known = vrb_ud_path_back(all, attr);
 
 	if (known || !all->unordered || all->refused.hosts == VRB_UD_REFUSED_HOSTS)
 		return known;
@@ -53,6 +53,7 @@ static void send_refusal(struct vrb_ud *all, const struct ibv_wc *wc,
 
 	if (way.path)
 		vrb_ud_put_bare(all, &way, &refusal);
+	vrb_ud_path_leave(all, way.path);
 }
 
 void vrb_ud_refuse_to(struct vrb_ud *all, const struct ibv_wc *wc,

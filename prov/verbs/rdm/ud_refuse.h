@@ -5,6 +5,13 @@
 
 #include "ud_int.h"
 
+enum {
+	/* Refusals of packets to unknown connections: so many in so many us. */
+	VRB_UD_REFUSALS = 32,
+	VRB_UD_REFUSAL_US = 8000,
+	VRB_UD_REFUSED_HOSTS = 64, /* that an endpoint without order gets paths to for that */
+};
+
 /* Tells the sender of a packet that there is no such connection. */
 void vrb_ud_refuse(struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx);
 /* The same if the way back is known. */
@@ -19,7 +26,7 @@ bool vrb_ud_waits_for_first(const struct vrb_ud_conn *ud);
  * answer to a request.
  */
 bool vrb_ud_is_refusal(const struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet);
-/* Returns a path to a host that is refused, or NULL. */
-const struct vrb_ah *vrb_ud_refusal_path(struct vrb_ud *all, const struct ibv_ah_attr *attr);
+/* Returns a path to a host that is refused, or NULL; vrb_ud_path_leave() ends its use. */
+struct vrb_ah *vrb_ud_refusal_path(struct vrb_ud *all, const struct ibv_ah_attr *attr);
 
 #endif

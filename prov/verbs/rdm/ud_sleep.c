@@ -127,6 +127,7 @@ void vrb_ud_conn_begin(struct vrb_ud_conn *ud, uint32_t first)
 
 void vrb_ud_conn_put(struct vrb_ud_conn *ud)
 {
+	vrb_ud_path_leave(vrb_ud_of(ud), ud->asleep ? rest_of(ud)->path : ud->path);
 	if (ud->asleep)
 		free(ud);
 	else

@@ -137,8 +137,10 @@ int vrb_ud_hear(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 	if (event->id && event->event != RDMA_CM_EVENT_ESTABLISHED)
 		return 0;
 	/* A letter names only the GID; a path of the connection manager has more. */
-	if (!event->id)
+	if (!event->id) {
+		vrb_ud_path_leave(all, ud->path);
 		ud->path = vrb_ud_path_like(all, event->param.ud.ah_attr.grh.dgid.raw);
+	}
 	if (ud->path)
 		return 0;
 	ud->path = vrb_ud_path_of(ud, &event->param.ud.ah_attr);
