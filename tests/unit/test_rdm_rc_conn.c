@@ -348,75 +348,6 @@ static void a_packet_of_many_buffers_is_copied(void **state)
 	vrb_rc_conn_free(conn);
 }
 
-enum { BUFS = 4 };
-
-static struct vrb_rc_peer peers[BUFS + 1];
-static struct vrb_rdm_buf bufs[BUFS];
-
-/* Connects peers that send to one queue pair, and fills the pool with buffers for all but one. */
-static void connect_all(struct ibv_qp *qp)
-{
-	static uint8_t bytes[sizeof(sent)];
-	uint32_t i;
-
-	TAILQ_INIT(&rc.conns.starved);
-	rc.conns.timer.fd = -1;
-	rc.tx_bufs.count = rc.tx_bufs.limit = BUFS;
-	post_err = 0;
-	for (i = 0; i <= BUFS; i++) {
-		conns[i] = vrb_rc_conn_new(&rc.rdm);
-		conns[i]->sq = qp;
-		conns[i]->qp_num = i;
-		conns[i]->live = true;
-		conns[i]->peer = &peers[i].rdm;
-		assert_true(vrb_rc_table_reserve(&rc.by_qp));
-		vrb_rc_table_add(&rc.by_qp, conns[i]);
-		peers[i] = (struct vrb_rc_peer){ .rdm.ep = &rc.rdm, .conn = conns[i] };
-		peers[i].rdm.proto.flow.credits = 1;
-		if (i == BUFS)
-			return;
-		bufs[i].out.data = bytes;
-		vrb_rdm_pool_put(&rc.tx_bufs, &bufs[i]);
-	}
-}
-
-/*
- * Silent packets of other connections that hold all buffers are probed, whoever lacks one, but not
- * with each call of an application that tries again.
- */
-static void buffers_of_silent_connections_come_back(void **state)
-{
-	struct fi_ep_attr attr = { 0 };
-	const struct fi_info info = { .ep_attr = &attr };
-	const struct ofi_rdm_xport_ops *ops = vrb_rdm_rc(&domain, &info).ops;
-	struct ibv_context context = { .ops.post_send = post_send };
-	struct ibv_qp qp = { .context = &context };
-	uint32_t i;
-
-	(void)state;
-	connect_all(&qp);
-	for (i = 0; i <= BUFS; i++)
-		assert_int_equal(send_list(ops, &peers[i].rdm), i < BUFS ? 0 : -FI_EAGAIN);
-	assert_true(peers[BUFS].starved);
-	for (i = 0; i < BUFS; i++) {
-		assert_int_equal(conns[i]->head, 2);
-		assert_int_equal(conns[i]->slots[1].flags >> OFI_RDM_KIND_SHIFT, VRB_RDM_PROBE);
-	}
-	assert_true(send_flags & IBV_SEND_SIGNALED);
-	/* What RMA lacks is probed for, too. */
-	conns[0]->slots[1].flags |= OFI_RDM_SILENT;
-	peers[0].rdm.proto.flow.credits = 1;
-	while (rc.conns.probed == ofi_now_ms())
-		;
-	assert_null(ops->bounce_get(&peers[BUFS].rdm));
-	assert_int_equal(conns[0]->head, 3);
-	assert_int_equal(conns[1]->head, 2);
-	for (i = 0; i <= BUFS; i++) {
-		conns[i]->peer = NULL;
-		vrb_rc_conn_free(conns[i]);
-	}
-}
-
 /* A counter of any kind of operation has to learn of each. */
 static void what_is_counted_is_signaled(void **state)
 {
@@ -546,8 +477,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_packet_goes_inline_or_by_a_bounce_buffer, begin,
 						end),
 		cmocka_unit_test_setup_teardown(a_packet_of_many_buffers_is_copied, begin, end),
-		cmocka_unit_test_setup_teardown(buffers_of_silent_connections_come_back, begin,
-						end),
 		cmocka_unit_test_setup_teardown(what_is_counted_is_signaled, begin, end),
 		cmocka_unit_test_setup_teardown(injected_writes_are_copied, begin, end),
 		cmocka_unit_test_setup_teardown(grows_with_its_peers, begin, end),

@@ -351,6 +351,17 @@ bool vrb_rdm_conn_take_last(struct vrb_rc_conn *conn)
 	return conn->state < VRB_RC_CONN_ENDED;
 }
 
+/* Returns false if the peer was not tried again because its connection has to end. */
+static bool try_starved(struct vrb_rdm_starved *starved, struct vrb_rc_peer *rc)
+{
+	TAILQ_REMOVE(starved, rc, starving);
+	rc->starved = false;
+	if (rc->conn && rc->conn->live && rc->conn->fault)
+		return false;
+	ofi_rdm_try_again(&rc->rdm);
+	return true;
+}
+
 /* Retries each peer once: one that still lacks something registers itself again. */
 static void retry_starved(struct ofi_rdm_ep *ep)
 {
@@ -363,15 +374,28 @@ static void retry_starved(struct ofi_rdm_ep *ep)
 	}
 	TAILQ_CONCAT(&retried, &vrb_rc(ep)->conns.starved, starving);
 	while ((rc = TAILQ_FIRST(&retried))) {
-		TAILQ_REMOVE(&retried, rc, starving);
-		rc->starved = false;
-		if (!rc->conn || !rc->conn->live || !rc->conn->fault) {
-			ofi_rdm_try_again(&rc->rdm);
+		if (try_starved(&retried, rc))
 			continue;
-		}
 		vrb_rc_conn_stop(rc->conn);
 		vrb_rdm_conn_broken(rc->conn, rc->conn->fault);
 	}
+}
+
+void vrb_rdm_conn_feed(struct ofi_rdm_ep *ep)
+{
+	struct vrb_rdm_starved *starved = &vrb_rc(ep)->conns.starved;
+	const struct vrb_rdm_pool *pool = &vrb_rc(ep)->tx_bufs;
+	const struct vrb_rdm_buf *next;
+	struct vrb_rc_peer *rc;
+
+	do {
+		next = SLIST_FIRST(&pool->free);
+		rc = TAILQ_FIRST(starved);
+		if (!next || !rc)
+			return;
+		if (!try_starved(starved, rc))
+			vrb_rdm_conn_retry_post(&rc->rdm.proto);
+	} while (SLIST_FIRST(&pool->free) != next);
 }
 
 /*

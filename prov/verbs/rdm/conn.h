@@ -59,6 +59,11 @@ void vrb_rdm_conn_wake(struct ofi_rdm_ep *ep, uint64_t ms);
 
 /* Soon retries posts that failed for lack of memory or device resources. */
 void vrb_rdm_conn_retry_post(struct ofi_rdm_proto_peer *peer);
+/*
+ * Retries them at once, the one that has waited longest first, while there are bounce buffers and
+ * each takes some. The timer ends connections that have to end.
+ */
+void vrb_rdm_conn_feed(struct ofi_rdm_ep *ep);
 
 /* Soon retries to fill the receive queue, even if nothing completes. */
 void vrb_rdm_conn_retry_receives(struct ofi_rdm_ep *ep);

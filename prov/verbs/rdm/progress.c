@@ -112,6 +112,9 @@ OFI_OUTLINE void vrb_rdm_retired(struct ofi_rdm_ep *ep, const struct ibv_wc *wc)
 			slot_done(ep, conn, at, 0, 0);
 	}
 	slot_done(ep, conn, slot, err, (int)wc->status);
+	/* Peers that wait for a bounce buffer come before this one, which has just had some. */
+	if (ofi_unlikely(!TAILQ_EMPTY(&vrb_rc(ep)->conns.starved)))
+		vrb_rdm_conn_feed(ep);
 	pump_peer(conn->peer);
 }
 

@@ -18,7 +18,7 @@ static inline bool vrb_rdm_pump_is_due(const struct ofi_rdm_peer *peer)
 /*
  * Returns true if the completed work request is the next one due and belongs to an eager message or
  * an operation, a reader of a CQ with FI_CQ_FORMAT_TAGGED waits for it, and it has no further
- * effects.
+ * effects: it gives back no buffer that a peer waits for.
  */
 OFI_INLINE bool vrb_rdm_retires_now(const struct ofi_rdm_ep *ep, const struct ibv_wc *wc)
 {
@@ -27,7 +27,8 @@ OFI_INLINE bool vrb_rdm_retires_now(const struct ofi_rdm_ep *ep, const struct ib
 
 	return ofi_likely(wc->status == IBV_WC_SUCCESS && !(slot->flags >> OFI_RDM_KIND_SHIFT) &&
 			  slot->seq == conn->tail && ep->direct.cq == ep->tx_tagged &&
-			  !ep->counts && !vrb_rdm_pump_is_due(conn->peer));
+			  !ep->counts && !vrb_rdm_pump_is_due(conn->peer) &&
+			  (!slot->bounce || TAILQ_EMPTY(&vrb_rc(ep)->conns.starved)));
 }
 
 /* Writes the entry of such a work request. */
@@ -36,9 +37,10 @@ OFI_INLINE void vrb_rdm_retire_now(struct ofi_rdm_ep *ep, const struct ibv_wc *w
 {
 	const struct vrb_rdm_slot *slot = (const struct vrb_rdm_slot *)(uintptr_t)wc->wr_id;
 
-	slot->conn->tail++;
+	/* Before anything is written, so that the compiler tests it once for both functions. */
 	if (ofi_unlikely(slot->bounce))
 		vrb_rdm_pool_put(&vrb_rc(ep)->tx_bufs, slot->bounce);
+	slot->conn->tail++;
 	ofi_rdm_flow_give(&slot->conn->peer->proto.flow, 1);
 	*entry = (struct fi_cq_tagged_entry){ slot->context, slot->flags, 0, NULL, 0, 0 };
 }
