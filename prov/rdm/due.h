@@ -31,4 +31,10 @@ static inline struct ofi_rdm_due_node *ofi_rdm_due_first(const struct ofi_rdm_du
 	return due->root;
 }
 
+/* Returns the time of that node, or OFI_RDM_DUE_NEVER. */
+static inline uint64_t ofi_rdm_due_next(const struct ofi_rdm_due *due)
+{
+	return due->root ? due->root->at : OFI_RDM_DUE_NEVER;
+}
+
 #endif

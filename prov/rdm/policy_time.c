@@ -405,14 +405,13 @@ static struct ofi_rdm_conn *conn_of(struct ofi_rdm_due_node *due)
 struct ofi_rdm_conn *ofi_rdm_conn_poll(struct ofi_rdm_conn_set *set,
 				       struct ofi_rdm_conn_action *action)
 {
-	struct ofi_rdm_due_node *due;
 	struct ofi_rdm_conn *conn;
 
 	*action = (struct ofi_rdm_conn_action){ 0 };
 	set->input = NULL;
 	set->action = action;
-	while ((due = ofi_rdm_due_first(&set->due)) && due->at <= set->now) {
-		conn = conn_of(due);
+	while (ofi_rdm_due_next(&set->due) <= set->now) {
+		conn = conn_of(ofi_rdm_due_first(&set->due));
 		conn_pass(set, conn);
 		ofi_rdm_conn_settle(set, conn);
 		if (action->what)
@@ -429,8 +428,7 @@ struct ofi_rdm_conn *ofi_rdm_conn_poll(struct ofi_rdm_conn_set *set,
 
 uint64_t ofi_rdm_conn_next(const struct ofi_rdm_conn_set *set)
 {
-	const struct ofi_rdm_due_node *due = ofi_rdm_due_first(&set->due);
-	uint64_t next = due ? due->at : OFI_RDM_DUE_NEVER;
+	uint64_t next = ofi_rdm_due_next(&set->due);
 
 	/* When there is no room, an event resumes the queue, not the time. */
 	if (TAILQ_EMPTY(&set->ready) || !ofi_rdm_conn_has_room(set) ||

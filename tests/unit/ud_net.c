@@ -577,8 +577,7 @@ uint64_t ud_net_next(void)
 		if (packets[i].used && packets[i].due < next)
 			next = packets[i].due;
 	for (i = 0; i < UD_NODES; i++)
-		if (ud_nodes[i].rc.ud->next < next)
-			next = ud_nodes[i].rc.ud->next;
+		next = ofi_min(next, ofi_rdm_due_next(&ud_nodes[i].rc.ud->due));
 	if (next == UINT64_MAX)
 		return 0;
 	return next > net.now ? next - net.now : 1;

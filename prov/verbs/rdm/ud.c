@@ -134,7 +134,6 @@ static struct vrb_ud *ud_new(struct ofi_rdm_ep *ep, const struct vrb_ud_calls *c
 		return NULL;
 	all->ep = ep;
 	all->calls = calls;
-	all->next = OFI_RDM_ACK_NEVER;
 	STAILQ_INIT(&all->free_wrs);
 	for (i = 0; i < VRB_UD_LISTS; i++)
 		TAILQ_INIT(&all->lists[i]);

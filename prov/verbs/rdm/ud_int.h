@@ -8,6 +8,7 @@
 #include <infiniband/verbs.h>
 #include "prov/rdm/ack.h"
 #include "prov/rdm/cwnd.h"
+#include "prov/rdm/due.h"
 #include "prov/rdm/peer.h"
 #include "prov/rdm/task.h"
 #include "prov/verbs/dgram/ud_name.h"
@@ -61,7 +62,6 @@ enum {
 	}
 
 struct vrb_ud_rc;
-struct vrb_ud_wr;
 
 /* A packet that is being sent, in a buffer of the pool, whose rest has the bytes. */
 struct vrb_ud_tx {
@@ -150,7 +150,8 @@ struct vrb_ud_way {
 
 /* Lists of connections that the next poll looks at. */
 enum vrb_ud_list {
-	VRB_UD_BUSY,	/* timers run, or something waits to be sent */
+	VRB_UD_BUSY,	/* something waits to be sent, once there is room */
+	VRB_UD_LATE,	/* a timer has expired; only while timers run */
 	VRB_UD_DONE,	/* the oldest work request has completed */
 	VRB_UD_FAILING, /* work requests fail */
 	VRB_UD_STALLED, /* packets wait for a buffer */
@@ -220,6 +221,7 @@ struct vrb_ud_conn {
 	uint32_t part_len;
 	bool is_apart; /* the part is not in a receive buffer, but in memory of its own */
 	TAILQ_ENTRY(vrb_ud_conn) entry[VRB_UD_LISTS], awake;
+	struct ofi_rdm_due_node due;  /* in all->due, not after the next timer expires */
 	uint32_t seen_order, seen_in; /* what had been sent and had arrived at the last look */
 	/*
 	 * Packets before `ordered` must be handled by the peer before a queue pair, or a read by
@@ -306,13 +308,12 @@ struct vrb_ud {
 	struct ibv_context sleeping;
 	struct ibv_qp sleeper; /* stands for the queue pairs of connections that sleep */
 	struct ofi_rdm_ack_params ack_params;
-	uint64_t polled, last; /* in us: when the device was polled before, and last */
-	uint64_t now, next;    /* in us: the time, and when a timer expires first */
-	uint64_t wake;	       /* in us: when the endpoint's timer polls */
-	uint32_t conns, fresh; /* connections, and those of which nothing has arrived */
-	uint32_t idle;	       /* polls without anything to do since `last` */
-	uint32_t behind;       /* completions taken in full batches: the device may have more */
-	bool short_of_room;    /* the next poll sends what could not be sent before */
+	uint64_t polled, last;	/* in us: when the device was polled before, and last */
+	uint64_t now, wake;	/* in us: the time, and when the endpoint's timer polls */
+	struct ofi_rdm_due due; /* timers of connections, in us */
+	uint32_t conns, fresh;	/* connections, and those of which nothing has arrived */
+	uint32_t idle;		/* polls without anything to do since `last` */
+	uint32_t behind;	/* completions taken in full batches: the device may have more */
 	struct {
 		uint64_t since; /* in us: when `count` began to count */
 		uint32_t count;
@@ -370,11 +371,10 @@ static inline void vrb_ud_unlist(struct vrb_ud *all, struct vrb_ud_conn *ud, enu
 	TAILQ_REMOVE(&all->lists[list], ud, entry[list]);
 }
 
-/* Has the next poll send what waits to be sent. */
+/* Has the next poll send what waits to be sent, after what has waited longer for room. */
 static inline void vrb_ud_send_soon(struct vrb_ud_conn *ud)
 {
 	vrb_ud_list(vrb_ud_of(ud), ud, VRB_UD_BUSY);
-	vrb_ud_of(ud)->short_of_room = true;
 }
 
 /* Returns the bytes of a packet behind the longest header to a port with that MTU; 0: unknown. */
@@ -457,7 +457,7 @@ uint64_t vrb_ud_clock(void);
 bool vrb_ud_random(struct vrb_ud *all, uint32_t *random);
 
 /* The device's send queue (ud_sq.c). */
-/* Returns a packet that is not sent yet. NULL when out of memory: the next poll tries again. */
+/* Returns a packet that is not sent yet. NULL when out of memory. */
 struct vrb_ud_tx *vrb_ud_tx_new(struct vrb_ud *all);
 /* Frees the packet, once the device does not read it any more. */
 void vrb_ud_tx_put(struct vrb_ud *all, struct vrb_ud_tx *tx);

@@ -168,25 +168,58 @@ static void fail_last(struct vrb_ud_conn *ud)
 	vrb_ud_fail(ud, status);
 }
 
-static void run_timers(struct vrb_ud *all)
+static void serve(struct vrb_ud *all, struct vrb_ud_conn *ud)
 {
-	struct vrb_ud_conns busy = TAILQ_HEAD_INITIALIZER(busy);
+	if (ofi_unlikely(ud->rc && ud->rc->failed))
+		fail_last(ud);
+	if (ud->over || !vrb_ud_resend(ud))
+		return;
+	vrb_ud_pump(ud);
+	if (ofi_rdm_ack_is_owed(&ud->ack, all->now))
+		ack_late(ud);
+	vrb_ud_watch(ud);
+}
+
+/* Moves a connection from the list. */
+static struct vrb_ud_conn *take(struct vrb_ud *all, enum vrb_ud_list list)
+{
+	struct vrb_ud_conn *ud = TAILQ_FIRST(&all->lists[list]);
+
+	if (ud)
+		vrb_ud_unlist(all, ud, list);
+	return ud;
+}
+
+/* Lists the connections whose timers expire by then. Their timers are to be set again. */
+static void list_late(struct vrb_ud *all, uint64_t by)
+{
 	struct vrb_ud_conn *ud;
 
-	TAILQ_CONCAT(&busy, &all->lists[VRB_UD_BUSY], entry[VRB_UD_BUSY]);
-	all->next = OFI_RDM_ACK_NEVER;
-	all->short_of_room = false;
-	while ((ud = TAILQ_FIRST(&busy))) {
-		TAILQ_REMOVE(&busy, ud, entry[VRB_UD_BUSY]);
-		ud->listed &= (uint8_t) ~(1u << VRB_UD_BUSY);
-		if (ofi_unlikely(ud->rc && ud->rc->failed))
-			fail_last(ud);
-		if (ud->over || !vrb_ud_resend(ud))
-			continue;
-		vrb_ud_pump(ud);
-		if (ofi_rdm_ack_is_owed(&ud->ack, all->now))
-			ack_late(ud);
-		vrb_ud_watch(ud);
+	while (ofi_rdm_due_next(&all->due) <= by) {
+		ud = ofi_container(ofi_rdm_due_first(&all->due), struct vrb_ud_conn, due);
+		ofi_rdm_due_set(&all->due, &ud->due, OFI_RDM_DUE_NEVER);
+		vrb_ud_list(all, ud, VRB_UD_LATE);
+	}
+}
+
+static void run_timers(struct vrb_ud *all)
+{
+	struct vrb_ud_conn *ud;
+
+	list_late(all, all->now);
+	while ((ud = take(all, VRB_UD_LATE)))
+		serve(all, ud);
+}
+
+/* Sends what waits for room, in turn, until the room is used. */
+static void use_room(struct vrb_ud *all)
+{
+	struct vrb_ud_conn *ud;
+
+	while (vrb_ud_sq_room(all) > VRB_UD_RESERVE && (ud = take(all, VRB_UD_BUSY))) {
+		serve(all, ud);
+		if (vrb_ud_is_listed(ud, VRB_UD_BUSY))
+			break;
 	}
 }
 
@@ -210,7 +243,7 @@ static int poll_device(struct vrb_ud *all, int count, struct ibv_wc *out, int *d
 	struct ibv_wc wc[VRB_UD_BATCH];
 	int i, n = ibv_poll_cq(vrb_rc(all->ep)->cq, most, wc);
 
-	if (n > 0 || vrb_ud_any(all, VRB_UD_BUSY) || ++all->idle == IDLE) {
+	if (n > 0 || ofi_rdm_due_first(&all->due) || ++all->idle == IDLE) {
 		all->idle = 0;
 		if (!all->behind || all->behind >= all->rq_depth / 4)
 			all->polled = all->last;
@@ -233,9 +266,9 @@ static int poll_device(struct vrb_ud *all, int count, struct ibv_wc *out, int *d
  * Returns true if a timer has expired, unless acknowledgments that arrived before may still be in
  * the device's CQ: until it was not full, or as much was taken from it as it holds.
  */
-static bool is_late(struct vrb_ud *all)
+static bool is_late(const struct vrb_ud *all)
 {
-	return all->now >= all->next &&
+	return all->now >= ofi_rdm_due_next(&all->due) &&
 	       (!all->behind || all->behind >= all->sq_depth + all->rq_depth);
 }
 
@@ -253,8 +286,10 @@ int vrb_ud_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 		some = poll_device(all, count, wc, &n);
 		if (vrb_ud_any(all, VRB_UD_STALLED))
 			vrb_ud_unstall(all);
-		if (vrb_ud_any(all, VRB_UD_BUSY) && (is_late(all) || all->short_of_room))
+		if (is_late(all))
 			run_timers(all);
+		if (vrb_ud_any(all, VRB_UD_BUSY))
+			use_room(all);
 		vrb_ud_repost(all);
 		n += report(all, count - n, wc + n);
 	} while (some > 0 && --rounds);
@@ -268,23 +303,27 @@ void vrb_ud_arm(struct ofi_rdm_ep *ep)
 
 	if (!all)
 		return;
-	TAILQ_FOREACH (ud, &all->lists[VRB_UD_BUSY], entry[VRB_UD_BUSY])
+	list_late(all, all->now + all->ack_params.delay);
+	while ((ud = take(all, VRB_UD_LATE))) {
 		if (ud->ack.owes != OFI_RDM_ACK_NEVER)
 			ack_late(ud);
+		vrb_ud_watch(ud);
+	}
 }
 
 uint64_t vrb_ud_due(const struct ofi_rdm_ep *ep)
 {
 	struct vrb_ud *all = vrb_rc(ep)->ud;
-	uint64_t now, left, ms;
+	uint64_t now, next, left, ms;
 
 	/* Requests arrive on the queue pair itself if it has a name. */
 	if (!all || (!all->conns && !all->key))
 		return UINT64_MAX;
 	ms = all->fresh ? VRB_UD_FRESH_MS : TICK_MS;
 	now = vrb_ud_clock();
-	left = all->next > now ? (all->next - now) / 1000 + 1 : 1;
-	if (vrb_ud_any(all, VRB_UD_BUSY) && left < ms)
+	next = ofi_rdm_due_next(&all->due);
+	left = next > now ? (next - now) / 1000 + 1 : 1;
+	if (left < ms)
 		ms = left;
 	/* Frequent events must not postpone the timer. */
 	if (all->wake > now && all->wake - now < ms * 1000)

@@ -154,7 +154,6 @@ static void restart(struct vrb_ud *all)
 	}
 	all->failed = false;
 	vrb_ud_sent(all, all->sq_head - 1);
-	all->short_of_room = true;
 	while ((wr = all->flushed)) {
 		all->flushed = wr->next;
 		wr->next = all->repost;

@@ -71,6 +71,16 @@ static struct vrb_ud_packet packet_to(const struct vrb_ud_conn *ud, enum vrb_ud_
 	return (struct vrb_ud_packet){ .kind = kind, .to = ud->to, .from = ud->conn->qp_num };
 }
 
+/* Returns a new packet, or NULL: the next poll tries again. */
+static struct vrb_ud_tx *tx_new(struct vrb_ud_conn *ud)
+{
+	struct vrb_ud_tx *tx = vrb_ud_tx_new(vrb_ud_of(ud));
+
+	if (ofi_unlikely(!tx))
+		vrb_ud_send_soon(ud);
+	return tx;
+}
+
 /* A packet that the device does not take inline needs a buffer until it is sent. */
 bool vrb_ud_put_bare(struct vrb_ud *all, const struct vrb_ud_way *way,
 		     const struct vrb_ud_packet *packet)
@@ -134,7 +144,7 @@ static struct vrb_ud_tx *pack(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
 {
 	struct vrb_ud_packet packet = packet_to(ud, wr->kind);
 	uint32_t left = wr->len - wr->sent, len = left < ud->payload ? left : ud->payload;
-	struct vrb_ud_tx *tx = vrb_ud_tx_new(vrb_ud_of(ud));
+	struct vrb_ud_tx *tx = tx_new(ud);
 	size_t head;
 
 	if (!tx)
@@ -165,7 +175,7 @@ static bool send_read(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
 	if (!err)
 		return true;
 	if (err == ENOMEM) {
-		vrb_ud_of(ud)->short_of_room = true;
+		vrb_ud_send_soon(ud);
 		return false;
 	}
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA, "ibv_wr_rdma_read: %s: connection ended\n",
@@ -210,7 +220,7 @@ static bool send_job(struct vrb_ud_conn *ud)
 
 	if (!job)
 		return false;
-	tx = vrb_ud_tx_new(all);
+	tx = tx_new(ud);
 	if (!tx)
 		return false;
 	len = job->len - job->sent < ud->payload ? job->len - job->sent : ud->payload;
@@ -241,7 +251,7 @@ static bool send_job(struct vrb_ud_conn *ud)
 static bool send_empty(struct vrb_ud_conn *ud, enum vrb_ud_kind kind)
 {
 	struct vrb_ud_packet packet = packet_to(ud, kind);
-	struct vrb_ud_tx *tx = vrb_ud_tx_new(vrb_ud_of(ud));
+	struct vrb_ud_tx *tx = tx_new(ud);
 
 	if (!tx)
 		return false;
@@ -315,7 +325,7 @@ void vrb_ud_pump(struct vrb_ud_conn *ud)
 		some |= may_send(ud) && must_chase(ud) && send_empty(ud, VRB_UD_NOTHING);
 	}
 	if (ofi_unlikely(vrb_ud_sq_room(vrb_ud_of(ud)) <= VRB_UD_RESERVE) && has_work(ud))
-		vrb_ud_of(ud)->short_of_room = true;
+		vrb_ud_send_soon(ud);
 }
 
 void vrb_ud_touch(struct vrb_rc_conn *conn)
@@ -346,9 +356,9 @@ void vrb_ud_watch(struct vrb_ud_conn *ud)
 		next = ud->ready_at;
 	if (next == OFI_RDM_ACK_NEVER && !works)
 		return;
-	vrb_ud_list(all, ud, VRB_UD_BUSY);
-	if (next < all->next)
-		all->next = next;
+	/* A timer that is postponed stays: postponing it is left to its expiry. */
+	if (next < ud->due.at)
+		ofi_rdm_due_set(&all->due, &ud->due, next);
 	/* The endpoint's timer polls soon if nobody else does. */
 	if (all->wake > all->now && all->wake <= all->now + WAKE_US)
 		return;

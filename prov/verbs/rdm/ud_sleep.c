@@ -67,6 +67,7 @@ void vrb_ud_sleep_fini(struct vrb_ud *all)
 
 static void awake_put(struct vrb_ud *all, struct vrb_ud_conn *ud)
 {
+	ofi_rdm_due_set(&all->due, &ud->due, OFI_RDM_DUE_NEVER);
 	TAILQ_REMOVE(&all->awake, ud, awake);
 	all->awake_count--;
 	TAILQ_INSERT_HEAD(&all->spare, ud, awake);
@@ -115,6 +116,7 @@ void vrb_ud_conn_begin(struct vrb_ud_conn *ud, uint32_t first)
 
 	ud->qp.context = &all->context;
 	ud->chats_needed = VRB_UD_CHATS;
+	ud->due.at = OFI_RDM_DUE_NEVER;
 	STAILQ_INIT(&ud->wrs);
 	STAILQ_INIT(&ud->jobs);
 	STAILQ_INIT(&ud->stalled);

@@ -9,10 +9,8 @@ struct vrb_ud_tx *vrb_ud_tx_new(struct vrb_ud *all)
 	struct vrb_rdm_buf *buf = vrb_rdm_pool_get(&all->pool);
 	struct vrb_ud_tx *tx;
 
-	if (!buf) {
-		all->short_of_room = true;
+	if (!buf)
 		return NULL;
-	}
 	tx = (struct vrb_ud_tx *)(void *)buf->out.data;
 	*tx = (struct vrb_ud_tx){ .buf = buf };
 	return tx;
@@ -59,10 +57,8 @@ bool vrb_ud_put(struct vrb_ud *all, const struct vrb_ud_way *way, struct ibv_sge
 	if (report || all->unordered || all->sq_head % SIGNAL_EVERY == 0)
 		wr.send_flags |= IBV_SEND_SIGNALED;
 	wr.wr_id = all->sq_head << 1 | 1;
-	if (!vrb_ud_sq_room(all) || ibv_post_send(all->qp, &wr, &bad)) {
-		all->short_of_room = true;
+	if (!vrb_ud_sq_room(all) || ibv_post_send(all->qp, &wr, &bad))
 		return false;
-	}
 	if (wr.send_flags & IBV_SEND_SIGNALED)
 		all->sq_reports = all->sq_head + 1;
 	/* A device that reports each packet may report that this one was not delivered. */
