@@ -10,6 +10,8 @@
 #include "prov/verbs/provider/prov.h"
 #include "srx_rig.h"
 
+enum { TAKERS = 40 };
+
 static void test_open(void **state)
 {
 	struct rig *rig = *state;
@@ -366,6 +368,37 @@ static void test_op_flags(void **state)
 	assert_int_equal(fi_close(&rig_srx->fid), 0);
 }
 
+/* The endpoint that took a receive is found without a look at all endpoints. */
+static void test_takers(void **state)
+{
+	struct fid_ep *eps[TAKERS], *other;
+	struct rig *rig = *state;
+	struct vrb_domain *domain;
+	struct vrb_ep *first;
+	uint32_t qp_num;
+	unsigned int i;
+
+	srx_open_all(rig);
+	domain = vrb_domain(rig->domain);
+	for (i = 0; i < TAKERS; i++)
+		eps[i] = srx_ep(rig, rig->cq[1]);
+	other = srx_bound_ep(rig, rig->cq[1]);
+	first = LIST_FIRST(&domain->eps);
+	LIST_INIT(&domain->eps);
+	for (i = 0; i < TAKERS; i++)
+		assert_ptr_equal(vrb_ep_find(domain, vrb_ep(eps[i])->qp_num), vrb_ep(eps[i]));
+	assert_null(vrb_ep_find(domain, vrb_ep(other)->qp_num));
+	LIST_FIRST(&domain->eps) = first;
+	for (i = 0; i < TAKERS; i++) {
+		qp_num = vrb_ep(eps[i])->qp_num;
+		srx_close_ep(&eps[i]);
+		assert_null(vrb_ep_find(domain, qp_num));
+	}
+	srx_close_ep(&other);
+	srx_close_ep(&rig->ep);
+	assert_int_equal(fi_close(&rig_srx->fid), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -384,6 +417,7 @@ int main(void)
 		RIG_TEST(test_events),
 		RIG_TEST(test_lost_while_opening),
 		RIG_TEST(test_op_flags),
+		RIG_TEST(test_takers),
 	};
 
 	return RIG_RUN("verbs_srx", tests);

@@ -72,6 +72,7 @@ struct vrb_ep {
 	enum fi_ep_type type;
 	bool listed;
 	LIST_ENTRY(vrb_ep) siblings; /* in domain->eps; for an alias in self->aliases */
+	LIST_ENTRY(vrb_ep) taker;    /* in domain->takers, while it has srx and qp */
 };
 
 static inline struct vrb_ep *vrb_ep(struct fid_ep *fid)
@@ -116,13 +117,16 @@ static inline bool vrb_ep_is_dgram(const struct vrb_ep *ep)
 	return ep->type == FI_EP_DGRAM;
 }
 
-/* Returns the endpoint of a queue pair, NULL if it is closed. The caller holds domain->lock. */
+/*
+ * Returns the endpoint with a shared receive context that has the queue pair, NULL if it is closed.
+ * The caller holds domain->lock.
+ */
 static inline struct vrb_ep *vrb_ep_find(const struct vrb_domain *domain, uint32_t qp_num)
 {
 	struct vrb_ep *ep;
 
-	LIST_FOREACH (ep, &domain->eps, siblings)
-		if (__atomic_load_n(&ep->qp_num, __ATOMIC_RELAXED) == qp_num)
+	LIST_FOREACH (ep, &domain->takers[qp_num % VRB_TAKERS], taker)
+		if (ep->qp_num == qp_num)
 			break;
 	return ep;
 }

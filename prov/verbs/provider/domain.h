@@ -22,6 +22,8 @@ struct ofi_rdm_domain_progress;
 struct vrb_ep;
 struct vrb_srx;
 
+enum { VRB_TAKERS = 1024 };
+
 struct vrb_domain {
 	union {
 		struct fid_domain fid;
@@ -67,6 +69,8 @@ struct vrb_domain {
 	 */
 	struct ofi_lock fail_lock;
 	LIST_HEAD(, vrb_ep) eps;
+	/* Endpoints with a shared receive context, by queue pair number; guarded by `lock`. */
+	LIST_HEAD(vrb_takers, vrb_ep) takers[VRB_TAKERS];
 	LIST_HEAD(, vrb_srx) srxs;
 	/*
 	 * Guards the links between shared receive queues and CQs. Taken before a CQ's lock, which

@@ -65,7 +65,7 @@ static void count_slot(struct vrb_wq *wq, bool good)
 
 /*
  * Counts a shared receive for the endpoint that took it. The counter exists while the endpoint is
- * in domain->eps.
+ * in domain->takers.
  */
 static void count_shared(struct vrb_domain *domain, const struct ibv_wc *wc)
 {

@@ -96,6 +96,21 @@ static int create_failed(struct vrb_ep *ep, const struct ibv_qp_cap *cap)
 		cap->max_recv_sge);
 }
 
+/* Has vrb_ep_find() return the endpoint if it takes shared receives, or not any more. */
+static void set_taker(struct vrb_ep *ep, bool takes)
+{
+	struct vrb_domain *domain = ep->domain;
+
+	if (!ep->srx)
+		return;
+	ofi_lock(&domain->lock);
+	if (takes)
+		LIST_INSERT_HEAD(&domain->takers[ep->qp_num % VRB_TAKERS], ep, taker);
+	else
+		LIST_REMOVE(ep, taker);
+	ofi_unlock(&domain->lock);
+}
+
 int vrb_qp_create(struct vrb_ep *ep)
 {
 	const struct fi_info *info = ep->info;
@@ -124,6 +139,7 @@ int vrb_qp_create(struct vrb_ep *ep)
 	if (!ep->qp)
 		return create_failed(ep, &attr.cap);
 	__atomic_store_n(&ep->qp_num, ep->qp->qp_num, __ATOMIC_RELAXED);
+	set_taker(ep, true);
 	ret = first_steps(ep);
 	if (ret)
 		vrb_qp_destroy(ep);
@@ -136,6 +152,7 @@ void vrb_qp_destroy(struct vrb_ep *ep)
 
 	if (!ep->qp)
 		return;
+	set_taker(ep, false);
 	err = ibv_destroy_qp(ep->qp);
 	if (err)
 		vrb_failed(ep->domain->ctx, err, "fi_close: ibv_destroy_qp");
