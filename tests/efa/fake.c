@@ -323,6 +323,24 @@ static int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_
 }
 
 /*
+ * Adds the device's code of an error (efa_io_defs.h of Linux). libefa 44, which FAKE_LIBEFA44
+ * stands for, has a general status for some of them.
+ */
+static void put_code(struct ibv_wc *wc)
+{
+	static const uint8_t codes[] = {
+		[IBV_WC_WR_FLUSH_ERR] = 1,	 [IBV_WC_LOC_PROT_ERR] = 5,
+		[IBV_WC_REM_ACCESS_ERR] = 7,	 [IBV_WC_REM_INV_RD_REQ_ERR] = 9,
+		[IBV_WC_RNR_RETRY_EXC_ERR] = 10, [IBV_WC_RESP_TIMEOUT_ERR] = 15,
+		[IBV_WC_GENERAL_ERR] = 0,
+	};
+
+	wc->vendor_err = codes[wc->status];
+	if ((wc->vendor_err == 7 || wc->vendor_err == 15) && getenv("FAKE_LIBEFA44"))
+		wc->status = IBV_WC_GENERAL_ERR;
+}
+
+/*
  * Shuffles what is there, except received packets: SRD has no order, but a packet that was sent
  * once another had arrived does not overtake it in the queue.
  */
@@ -341,6 +359,7 @@ static int fake_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 	n += srd;
 	for (i = 0; i < n; i++) {
 		wc[i].wc_flags &= ~(unsigned int)IBV_WC_GRH;
+		put_code(&wc[i]);
 		srd = srd_of_number(wc[i].qp_num);
 		if (srd >= 0 && wc[i].opcode == IBV_WC_RECV && wc[i].status == IBV_WC_SUCCESS)
 			wc[i].byte_len -= GRH;

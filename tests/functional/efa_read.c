@@ -159,6 +159,14 @@ static void with_reads(void)
 	release();
 }
 
+/* It has no status for a wrong key. */
+static void old_libefa(void)
+{
+	allocate();
+	refusals();
+	release();
+}
+
 static void without(void)
 {
 	allocate();
@@ -188,6 +196,9 @@ int main(void)
 	setenv("FI_VERBS_RDM_USE_WRITE", "1", 1);
 	setenv("FI_EFA_ENABLE_SHM_TRANSFER", "0", 1);
 	ret = run_test(with_reads);
+	setenv("FAKE_LIBEFA44", "1", 1);
+	if (!ret)
+		ret = run_test(old_libefa);
 	if (!ret)
 		ret = run_without("FI_EFA_USE_DEVICE_RDMA", "0");
 	if (!ret)

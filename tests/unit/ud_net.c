@@ -214,6 +214,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 		return 0;
 	}
 	wc.status = fate();
+	wc.vendor_err = net.params.vendor_err;
 	if (wr->send_flags & IBV_SEND_INLINE && net.params.no_inline)
 		return EINVAL;
 	packet.to = ah->handle;
@@ -546,12 +547,10 @@ void ud_net_end(void)
 static void deliver(struct packet *packet)
 {
 	packet->used = false;
-	if (packet->to < UD_NODES && packet->len <= ud_nodes[packet->to].rc.ud->port.mtu)
-		arrive(packet);
-	else if (packet->to < UD_NODES)
-		return;
-	else
+	if (packet->to == UD_STRANGER)
 		hear(packet);
+	else if (packet->len <= ud_nodes[packet->to].rc.ud->port.mtu)
+		arrive(packet);
 }
 
 void ud_net_pass(uint64_t us)

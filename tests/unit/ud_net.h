@@ -61,6 +61,7 @@ struct ud_net_params {
 	unsigned int down;	  /* SRD: the node whose host is down: packets to it stay; or 0 */
 	uint32_t unready;	  /* SRD: packets in a thousand whose receiver is not ready */
 	enum ibv_wc_status error; /* SRD: of all packets, if it is not 0 */
+	uint32_t vendor_err;	  /* SRD: the device's code for `error` and `read_error`, or 0 */
 	bool named;		  /* SRD: queue pairs have names; constant */
 	/* SRD: the longest read of the devices, 0 if they do not read; constant. */
 	uint32_t max_read;

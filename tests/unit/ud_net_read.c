@@ -91,6 +91,7 @@ static void carry_out(struct read *read)
 	struct ibv_wc wc = { .wr_id = read->id,
 			     .opcode = IBV_WC_RDMA_READ,
 			     .status = ud_net_params()->read_error,
+			     .vendor_err = ud_net_params()->vendor_err,
 			     .qp_num = ud_net_qpn(read->from) };
 
 	read->used = false;

@@ -75,6 +75,8 @@ int vrb_wc_err(enum ibv_wc_status status, bool receive)
 		return FI_ETIMEDOUT;
 	case IBV_WC_RNR_RETRY_EXC_ERR:
 		return FI_ENORX;
+	case IBV_WC_REM_INV_RD_REQ_ERR: /* SRD: there is no such queue pair */
+		return FI_ECONNRESET;
 	case IBV_WC_REM_ABORT_ERR:
 		return FI_ECONNABORTED;
 	case IBV_WC_FATAL_ERR:
@@ -82,6 +84,13 @@ int vrb_wc_err(enum ibv_wc_status status, bool receive)
 	default:
 		return FI_EIO;
 	}
+}
+
+const char *vrb_wc_str(enum ibv_wc_status status)
+{
+	/* libibverbs calls it an invalid request for reliable datagrams of InfiniBand. */
+	return status == IBV_WC_REM_INV_RD_REQ_ERR ? "the peer's queue pair is gone"
+						   : ibv_wc_status_str(status);
 }
 
 /* librdmacm's status is a negative errno from the kernel, an IB reject reason, or 0. */

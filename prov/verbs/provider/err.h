@@ -20,6 +20,8 @@ int vrb_err_cause(int err);
 int vrb_err_opening(int err, const char *name);
 /* Returns the positive FI_E* of a failed work completion. */
 int vrb_wc_err(enum ibv_wc_status status, bool receive);
+/* Returns the name of the status. */
+const char *vrb_wc_str(enum ibv_wc_status status);
 /* Returns the positive FI_E* of a connection manager event that is an error. */
 int vrb_cm_err(enum rdma_cm_event_type event, int status);
 /* Returns true for the errors of registering memory that is not mapped, or not for the access. */

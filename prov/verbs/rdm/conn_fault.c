@@ -22,7 +22,7 @@
 
 static void warn_failed(const struct vrb_rc_conn *conn, const struct ibv_wc *wc)
 {
-	WARN_ENDED(conn->peer, FI_LOG_EP_DATA, ": %s (vendor 0x%x)", ibv_wc_status_str(wc->status),
+	WARN_ENDED(conn->peer, FI_LOG_EP_DATA, ": %s (vendor 0x%x)", vrb_wc_str(wc->status),
 		   wc->vendor_err);
 }
 

@@ -7,6 +7,7 @@
 #include "prov/base/refuse.h"
 #include "prov/base/cq_peer.h"
 #include "prov/base/ops.h"
+#include "prov/verbs/provider/err.h"
 #include "prov/verbs/queue/cq.h"
 #include <rdma/fi_errno.h>
 #include "arrive.h"
@@ -309,8 +310,8 @@ static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *e
 			       size_t len)
 {
 	struct ofi_rdm_cq *cq = (struct ofi_rdm_cq *)fid;
-	const char *text = prov_errno ? ibv_wc_status_str((enum ibv_wc_status)prov_errno)
-				      : "ended by the library";
+	const char *text =
+		prov_errno ? vrb_wc_str((enum ibv_wc_status)prov_errno) : "ended by the library";
 
 	(void)err_data;
 	if (!buf || !len) {

@@ -200,6 +200,7 @@ struct vrb_ud_conn {
 	bool settles;		   /* its silent work requests are to be reported */
 	bool rc_due;		   /* VRB_UD_QP is to be sent */
 	enum ibv_wc_status status; /* of the first failure */
+	uint32_t vendor_err;	   /* the device's code of what it reported last */
 	uint64_t ask;		   /* in us: when the peer's host may be asked again */
 	uint64_t acked;		   /* in us: when an acknowledgment was last sent alone */
 	uint64_t met;		   /* in us: when the last message arrived */
@@ -510,11 +511,10 @@ int vrb_ud_read(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr);
 /* Called when the connection is freed before the device has reported its reads. */
 void vrb_ud_reads_forget(struct vrb_ud_conn *ud);
 /*
- * A reliable device reports the packet of that work request. It is sent again later if its receiver
- * was not ready; the connection is over if the device says that there is no receiver. If there is
- * one, the peer exists, though it may be stopped.
+ * Handles what a reliable device reports of a packet: it is sent again later if its receiver was
+ * not ready; a receiver that is gone ends the connection, one that exists may be stopped.
  */
-void vrb_ud_reported(struct vrb_ud *all, uint64_t index, enum ibv_wc_status status);
+void vrb_ud_reported(struct vrb_ud *all, const struct ibv_wc *wc);
 /* Sends these packets again if it is time to. */
 void vrb_ud_send_not_ready(struct vrb_ud_conn *ud);
 

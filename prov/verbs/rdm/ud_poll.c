@@ -45,6 +45,7 @@ static int report_wr(struct vrb_ud_conn *ud, enum ibv_wc_status status, struct i
 	if (reports) {
 		*wc = vrb_rdm_wc_sent(wr->wr_id, ud->conn->qp_num);
 		wc->status = status;
+		wc->vendor_err = ud->vendor_err;
 	}
 	STAILQ_REMOVE_HEAD(&ud->wrs, link);
 	vrb_ud_wr_free(ud, wr);
@@ -229,7 +230,7 @@ static void packet_left(struct vrb_ud *all, const struct ibv_wc *wc)
 	if (wc->status != IBV_WC_SUCCESS && wc->status <= IBV_WC_WR_FLUSH_ERR)
 		vrb_ud_qp_check(all);
 	if (all->unordered || wc->status != IBV_WC_SUCCESS)
-		vrb_ud_reported(all, wc->wr_id >> 1, wc->status);
+		vrb_ud_reported(all, wc);
 	vrb_ud_sent(all, wc->wr_id >> 1);
 }
 

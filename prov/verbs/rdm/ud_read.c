@@ -18,9 +18,9 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <rdma/fi_errno.h>
 #include "prov/rdm/proto.h"
 #include "prov/verbs/discovery/kind.h"
+#include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 #include "ud_int.h"
 
@@ -199,25 +199,42 @@ static void not_ready(struct vrb_ud *all, struct vrb_ud_tx *tx)
 	vrb_ud_watch(ud);
 }
 
-static void receiver_gone(struct vrb_ud_conn *ud, int err)
+/*
+ * Returns what the device says of a work request. The status of some of its codes (efa_io_defs.h of
+ * Linux) depends on the version of libefa; devices that lose packets have other codes.
+ */
+static enum ibv_wc_status status_of(const struct vrb_ud *all, const struct ibv_wc *wc)
 {
-	vrb_ud_fail(ud, IBV_WC_RETRY_EXC_ERR);
-	vrb_ud_tell(ud, err);
+	static const enum ibv_wc_status known[] = {
+		[7] = IBV_WC_REM_ACCESS_ERR,	 /* wrong key or range */
+		[8] = IBV_WC_REM_INV_RD_REQ_ERR, /* ended by the peer */
+		[9] = IBV_WC_REM_INV_RD_REQ_ERR, /* no such queue pair */
+		[10] = IBV_WC_RNR_RETRY_EXC_ERR, /* no receive */
+		[13] = IBV_WC_RESP_TIMEOUT_ERR,	 /* no answer any more */
+		[15] = IBV_WC_RESP_TIMEOUT_ERR,	 /* no answer ever */
+	};
+	size_t code = all->unordered ? wc->vendor_err : 0;
+
+	return code < sizeof(known) / sizeof(*known) && known[code] ? known[code] : wc->status;
 }
 
-/* There is no such queue pair. */
-static bool is_nobody(enum ibv_wc_status status)
+/* There is no such queue pair, or its host does not answer. */
+static bool is_gone(enum ibv_wc_status status)
 {
-	return status == IBV_WC_REM_INV_RD_REQ_ERR || status == IBV_WC_REM_ABORT_ERR;
+	return status == IBV_WC_REM_INV_RD_REQ_ERR || status == IBV_WC_RESP_TIMEOUT_ERR;
+}
+
+static void receiver_gone(struct vrb_ud_conn *ud, enum ibv_wc_status status)
+{
+	vrb_ud_fail(ud, status);
+	vrb_ud_tell(ud, vrb_wc_err(status, false));
 }
 
 /* A read that fails ends the connection, as it does on a reliable queue pair. */
 static void read_failed(struct vrb_ud_conn *ud, enum ibv_wc_status status)
 {
-	if (status == IBV_WC_RESP_TIMEOUT_ERR) {
-		receiver_gone(ud, FI_ETIMEDOUT);
-	} else if (is_nobody(status)) {
-		receiver_gone(ud, FI_ECONNRESET);
+	if (is_gone(status)) {
+		receiver_gone(ud, status);
 	} else {
 		if (!ud->over)
 			vrb_ud_send_bare(ud, VRB_UD_END, VRB_UD_CLOSED);
@@ -239,26 +256,28 @@ static void read_reported(struct vrb_ud *all, struct vrb_ud_tx *tx, enum ibv_wc_
 	vrb_ud_watch(ud);
 }
 
-/* These are the statuses of libefa. A packet with another one counts as lost. */
-void vrb_ud_reported(struct vrb_ud *all, uint64_t index, enum ibv_wc_status status)
+/* A packet with another status counts as lost. */
+void vrb_ud_reported(struct vrb_ud *all, const struct ibv_wc *wc)
 {
+	enum ibv_wc_status status = status_of(all, wc);
+	uint64_t index = wc->wr_id >> 1;
 	bool posted = all->unordered || (index >= all->sq_tail && index < all->sq_head);
 	struct vrb_ud_tx *tx = posted ? all->sq[index % VRB_UD_SQ] : NULL;
 
-	if (tx && tx->writer && is_nobody(status))
+	if (tx && tx->writer && status == IBV_WC_REM_INV_RD_REQ_ERR)
 		vrb_ud_nobody(all, tx->writer);
 	if (!tx || tx->done || !tx->ud)
 		return;
 	if (!status || status == IBV_WC_RNR_RETRY_EXC_ERR)
 		ofi_rdm_ack_heard(&tx->ud->ack, all->now);
+	else if (!tx->ud->broken)
+		tx->ud->vendor_err = wc->vendor_err;
 	if (tx->reads)
 		read_reported(all, tx, status);
 	else if (status == IBV_WC_RNR_RETRY_EXC_ERR)
 		not_ready(all, tx);
-	else if (status == IBV_WC_RESP_TIMEOUT_ERR)
-		receiver_gone(tx->ud, FI_ETIMEDOUT);
-	else if (is_nobody(status))
-		receiver_gone(tx->ud, FI_ECONNRESET);
+	else if (is_gone(status))
+		receiver_gone(tx->ud, status);
 }
 
 /* These transmissions have never arrived, so they keep their numbers. */
