@@ -72,9 +72,16 @@ static bool step_post(struct ofi_coll_op *op, struct ofi_coll_step *step)
 	return ret != -FI_ENOMEM || step->verb != OFI_COLL_SEND;
 }
 
+static bool is_unsent(const struct ofi_coll_step *step)
+{
+	return step->verb == OFI_COLL_SEND && !step->done && !step->active;
+}
+
 /* Returns false if the plan cannot continue now. */
 static bool step_do(struct ofi_coll_op *op, struct ofi_coll_step *step)
 {
+	if (op->owed && !is_unsent(step))
+		return true;
 	switch (step->verb) {
 	case OFI_COLL_SEND:
 	case OFI_COLL_RECV:
@@ -104,13 +111,69 @@ static void confirm_group(struct ofi_coll_group *group, int err)
 	op_run(op);
 }
 
-void ofi_coll_op_free(struct ofi_coll_op *op)
+static void op_delete(struct ofi_coll_op *op)
 {
-	TAILQ_REMOVE(&op->group->ops, op, link);
-	op->group->coll->ops--;
 	ofi_coll_plan_free(&op->plan);
 	free(op->staged);
 	free(op);
+}
+
+/* Returns true if a member waits for a message of a failed join, or may do so later. */
+static bool is_owing(struct ofi_coll_op *op)
+{
+	struct ofi_coll_step *step;
+	bool owing = false;
+
+	for (size_t i = 0; op->join && op->err && i < op->plan.count; i++) {
+		step = &op->plan.step[i];
+		if (op->group && op->group->lost[step->peer])
+			step->done = false;
+		owing |= step->verb == OFI_COLL_SEND && !step->done;
+	}
+	return owing;
+}
+
+void ofi_coll_op_free(struct ofi_coll_op *op)
+{
+	struct ofi_coll_group *group = op->group;
+
+	TAILQ_REMOVE(group ? &group->ops : &op->past->owed, op, link);
+	if (group)
+		group->coll->ops--;
+	if (!is_owing(op)) {
+		op_delete(op);
+		return;
+	}
+	op->owed = op->canceled = true;
+	op->group = NULL;
+	TAILQ_INSERT_TAIL(&op->past->owed, op, link);
+}
+
+void ofi_coll_owed_run(struct ofi_coll_group *group)
+{
+	struct ofi_coll_op *op;
+
+	TAILQ_FOREACH (op, &group->past->owed, link) {
+		op->group = group;
+		op->next = 0;
+		op->canceled = false;
+		op->stalled = group->coll->stalled = true;
+		group->coll->ops++;
+	}
+	TAILQ_CONCAT(&group->ops, &group->past->owed, link);
+}
+
+void ofi_coll_owed_free(struct ofi_coll *coll, struct ofi_coll_past *past)
+{
+	struct ofi_coll_op *op;
+
+	while ((op = TAILQ_FIRST(&past->owed))) {
+		TAILQ_REMOVE(&past->owed, op, link);
+		for (size_t i = 0; i < op->plan.count; i++)
+			if (op->plan.step[i].active)
+				coll->net.cancel(coll->arg, &op->plan.step[i]);
+		op_delete(op);
+	}
 }
 
 /* Copies the result of an operation on a host copy to device memory. */
@@ -143,7 +206,12 @@ static void op_finish(struct ofi_coll_op *op)
 	int err = op->err;
 
 	copy_result_back(op);
+	if (op->owed) {
+		ofi_coll_op_free(op);
+		return;
+	}
 	if (op->join && op != group->confirmation) {
+		group->agreed = op->word;
 		if (!err && !group->agreed)
 			err = FI_ENOSPC;
 		ofi_coll_op_free(op);
@@ -180,11 +248,15 @@ void ofi_coll_event(void *cookie, size_t len, int err)
 
 	op->pending--;
 	step->active = false;
+	step->done = !err;
 	if (err && err != FI_ETRUNC)
 		op_fail(op, err);
 	else if (step->verb == OFI_COLL_RECV && len != step->len)
 		op_fail(op, len == !step->len ? FI_ECANCELED : FI_ETRUNC);
-	op_run(op);
+	if (op->group)
+		op_run(op);
+	else if (!op->pending)
+		ofi_coll_op_free(op);
 }
 
 /* An operation that ends may start or remove others, so the search starts over after each. */
@@ -214,12 +286,16 @@ void ofi_coll_progress(struct ofi_coll *coll)
 }
 
 static struct ofi_coll_op *op_new(struct ofi_coll_group *group, const struct ofi_coll_call *call,
-				  const struct ofi_coll_shape *shape, ofi_reduce_fn *reduce)
+				  struct ofi_coll_shape *shape, ofi_reduce_fn *reduce, bool join)
 {
 	struct ofi_coll_op *op = calloc(1, sizeof(*op));
 
 	if (!op)
 		return NULL;
+	op->join = join;
+	op->past = group->past;
+	if (join)
+		shape->result = &op->word;
 	op->plan.reduce = reduce;
 	if (ofi_coll_plan_make(&op->plan, shape)) {
 		free(op);
@@ -240,16 +316,19 @@ void ofi_coll_op_cancel(struct ofi_coll_op *op)
 {
 	const struct ofi_coll *coll = op->group->coll;
 	struct ofi_coll_step *step = op->plan.step;
+	bool busy = false;
 
 	op->canceled = true;
 	op_fail(op, FI_ECANCELED);
 	for (size_t i = 0; i < op->next; i++) {
-		if (!step[i].active || !coll->net.cancel(coll->arg, &step[i]))
+		/* Whether the messages of a join arrive has to be known. */
+		if (!step[i].active || (op->join && step[i].verb == OFI_COLL_SEND))
 			continue;
-		step[i].active = false;
-		op->pending--;
+		step[i].active = !coll->net.cancel(coll->arg, &step[i]);
+		op->pending -= !step[i].active;
+		busy |= step[i].active;
 	}
-	if (op->pending)
+	if (busy)
 		return;
 	if (op->join)
 		ofi_coll_op_free(op);
@@ -274,21 +353,19 @@ static struct ofi_coll_op *join_op(struct ofi_coll_group *group, void *context, 
 				   uint64_t tag)
 {
 	const struct ofi_coll_call call = { .kind = FI_ALLREDUCE, .context = context };
-	const struct ofi_coll_shape shape = {
+	struct ofi_coll_shape shape = {
 		.kind = FI_ALLREDUCE,
 		.buf = words,
-		.result = &group->agreed,
 		.count = 1,
 		.bytes = sizeof(group->offer),
 		.rank = group->rank,
 		.size = group->size,
 	};
-	struct ofi_coll_op *op = op_new(group, &call, &shape, ofi_reduce_find(FI_UINT64, FI_BAND));
+	struct ofi_coll_op *op =
+		op_new(group, &call, &shape, ofi_reduce_find(FI_UINT64, FI_BAND), true);
 
-	if (!op)
-		return NULL;
-	op->join = true;
-	op->tag = tag;
+	if (op)
+		op->tag = tag;
 	return op;
 }
 
@@ -312,8 +389,7 @@ static bool coll_refuse(struct ofi_coll_op *op)
 {
 	op_fail(op, FI_ECANCELED);
 	for (; op->next < op->plan.count; op->next++)
-		if (op->plan.step[op->next].verb == OFI_COLL_SEND &&
-		    !step_post(op, &op->plan.step[op->next]))
+		if (is_unsent(&op->plan.step[op->next]) && !step_post(op, &op->plan.step[op->next]))
 			return false;
 	return true;
 }
@@ -463,7 +539,7 @@ ssize_t ofi_coll_start(struct ofi_coll *coll, fi_addr_t addr, const struct ofi_c
 	ret = is_device_call(call) ? stage_buffers(&shape, &kept) : 0;
 	if (ret)
 		return ret;
-	op = op_new(group, call, &shape, ofi_reduce_find(call->datatype, call->op));
+	op = op_new(group, call, &shape, ofi_reduce_find(call->datatype, call->op), false);
 	if (!op) {
 		free(kept.staged);
 		return -FI_ENOMEM;

@@ -94,6 +94,7 @@ static struct ofi_coll_past *past_find(struct ofi_coll *coll, uint64_t digest)
 	if (!past)
 		return NULL;
 	past->digest = digest;
+	TAILQ_INIT(&past->owed);
 	SLIST_INSERT_HEAD(&coll->past, past, link);
 	return past;
 }
@@ -149,6 +150,7 @@ int ofi_coll_join(struct ofi_coll *coll, const struct ofi_coll_members *members,
 	group = past ? group_new(coll, members) : NULL;
 	if (!group)
 		return -FI_ENOMEM;
+	group->past = past;
 	group_offer(group, members->digest, past->count);
 	TAILQ_INSERT_TAIL(&coll->groups, group, link);
 	past->count++;
@@ -160,6 +162,7 @@ int ofi_coll_join(struct ofi_coll *coll, const struct ofi_coll_members *members,
 		group_free(group);
 		return -FI_ENOMEM;
 	}
+	ofi_coll_owed_run(group);
 	return 0;
 }
 
@@ -293,6 +296,7 @@ void ofi_coll_free(struct ofi_coll *coll)
 	}
 	while ((past = SLIST_FIRST(&coll->past))) {
 		SLIST_REMOVE_HEAD(&coll->past, link);
+		ofi_coll_owed_free(coll, past);
 		free(past);
 	}
 	free(coll);

@@ -18,7 +18,8 @@
 
 struct ofi_coll_op {
 	TAILQ_ENTRY(ofi_coll_op) link; /* in its group */
-	struct ofi_coll_group *group;
+	struct ofi_coll_group *group;  /* NULL: it is in past->owed */
+	struct ofi_coll_past *past;    /* of a join */
 	struct ofi_coll_plan plan;
 	size_t next;	/* next step */
 	size_t pending; /* number of transfers in flight */
@@ -29,11 +30,13 @@ struct ofi_coll_op {
 	uint8_t *staged; /* host copy of buffers in device memory, the result at its end; or NULL */
 	void *result;	 /* device memory that the result is copied to */
 	size_t result_at, result_len;
+	uint64_t word; /* of a join: the result */
 	int err;
 	bool join;
 	bool running;
 	bool canceled; /* waits for transfers in flight */
 	bool stalled;  /* the next step returned -FI_EAGAIN */
+	bool owed;     /* of a join that failed: only sends what has not arrived */
 };
 
 TAILQ_HEAD(ofi_coll_ops, ofi_coll_op);
@@ -41,6 +44,7 @@ TAILQ_HEAD(ofi_coll_ops, ofi_coll_op);
 struct ofi_coll_group {
 	TAILQ_ENTRY(ofi_coll_group) link;
 	struct ofi_coll *coll;
+	struct ofi_coll_past *past;
 	struct ofi_coll_ops ops;
 	size_t size, rank;
 	uint64_t seed;	 /* seed of the acceptable numbers */
@@ -56,11 +60,16 @@ struct ofi_coll_group {
 
 TAILQ_HEAD(ofi_coll_groups, ofi_coll_group);
 
-/* Counts how often a group of these members was formed, because it gets a new number each time. */
+/*
+ * Counts how often a group of these members was formed, because it gets a new number each time. A
+ * member that a failed join could not reach counts differently: it waits for the messages that are
+ * owed to it, which are sent when the group is joined again.
+ */
 struct ofi_coll_past {
 	SLIST_ENTRY(ofi_coll_past) link;
 	uint64_t digest;
 	uint64_t count;
+	struct ofi_coll_ops owed;
 };
 
 struct ofi_coll {
@@ -91,7 +100,12 @@ bool ofi_coll_refuse(struct ofi_coll_group *group);
 void ofi_coll_op_cancel(struct ofi_coll_op *op);
 /* Ends the connections of transfers still in flight after a cancel. */
 void ofi_coll_op_sever(struct ofi_coll_op *op);
+/* Frees the operation, or keeps it in past->owed. */
 void ofi_coll_op_free(struct ofi_coll_op *op);
+/* Moves the operations from past->owed to the group. */
+void ofi_coll_owed_run(struct ofi_coll_group *group);
+/* Frees the operations in past->owed. */
+void ofi_coll_owed_free(struct ofi_coll *coll, struct ofi_coll_past *past);
 
 /* in coll_group.c */
 /* Completes the agreement: takes the number that all members accept, unless there was an error. */

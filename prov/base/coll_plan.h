@@ -34,6 +34,7 @@ struct ofi_coll_step {
 	const void *src;
 	size_t len;
 	bool active; /* in flight */
+	bool done;   /* completed without an error */
 };
 
 struct ofi_coll_plan {

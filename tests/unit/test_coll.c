@@ -399,6 +399,47 @@ static void joins_that_are_given_up(void **state)
 	}
 }
 
+/*
+ * Messages of a join do not reach one member, which does not know of it. The others leave before
+ * or after they learn of it. Once the member can be reached, the join fails there, then succeeds.
+ */
+static void joins_that_one_member_does_not_see(void **state)
+{
+	(void)state;
+	for (unsigned seed = 1; seed <= 300; seed++) {
+		struct team *team = &scene.team[0];
+		size_t n = 2 + seed % 9, far;
+
+		scene_open(n, seed);
+		far = net_random(scene.net, (unsigned)n);
+		for (unsigned fails = seed % 4 ? 1 : 3; fails; fails--) {
+			scene.net->member[team->id[far]].dead = true;
+			join_some(team, far);
+			if (seed % 2)
+				drain();
+			leave_all();
+			drain();
+			scene.net->member[team->id[far]].dead = false;
+		}
+		for (unsigned tries = seed % 4 ? 2 : 4; tries; tries--) {
+			for (size_t i = 0; i < n; i++)
+				if (!team->group[i])
+					assert_int_equal(join_one(team, i), 0);
+			drain();
+			for (size_t i = 0; i < n && tries > 1; i++) {
+				assert_int_equal(team->joined[i], i == far ? -FI_ECANCELED : 0);
+				if (i == far)
+					leave_one(team, i);
+			}
+		}
+		for (size_t i = 0; i < n; i++)
+			assert_int_equal(team->joined[i], 1);
+		/* It may have been sent something since it left. */
+		scene.net->busy = true;
+		scene_close(false);
+	}
+}
+
 static void queries(void **state)
 {
 	struct fi_collective_attr attr = { .op = FI_SUM, .datatype = FI_DOUBLE };
@@ -445,6 +486,7 @@ int main(void)
 		cmocka_unit_test(out_of_memory),
 		cmocka_unit_test(joins_wait_for_memory),
 		cmocka_unit_test(joins_that_are_given_up),
+		cmocka_unit_test(joins_that_one_member_does_not_see),
 		cmocka_unit_test(agreements),
 		cmocka_unit_test(queries),
 	};
