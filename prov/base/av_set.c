@@ -83,26 +83,33 @@ static void source_free(struct source *src)
 	free(src->sorted);
 }
 
+static fi_addr_t *sorted_copy(const fi_addr_t *member, size_t count)
+{
+	size_t bytes = count * sizeof(*member);
+	fi_addr_t *copy = malloc(bytes ? bytes : 1);
+
+	if (copy && bytes) {
+		memcpy(copy, member, bytes);
+		qsort(copy, count, sizeof(*copy), av_set_compare);
+	}
+	return copy;
+}
+
 static int source_get(const char *call, struct fid_av_set *dst_fid, const struct fid_av_set *fid,
 		      struct source *src)
 {
 	struct ofi_av_set *dst = ofi_av_set(dst_fid);
-	size_t bytes;
 
 	if (!fid || ofi_av_set(fid)->av != dst->av)
 		return ofi_refuse(dst->av->prov, FI_LOG_AV, -FI_EINVAL, "%s: %s\n", call,
 				  fid ? "the sets belong to different address vectors"
 				      : "src is NULL");
 	src->ordered = ofi_av_set_members(ofi_av_set(fid), &src->count);
-	bytes = src->count * sizeof(*src->sorted);
-	src->sorted = malloc(bytes ? bytes : 1);
-	if (!src->ordered || !src->sorted) {
+	src->sorted = src->ordered ? sorted_copy(src->ordered, src->count) : NULL;
+	if (!src->sorted) {
 		source_free(src);
 		return -FI_ENOMEM;
 	}
-	if (bytes)
-		memcpy(src->sorted, src->ordered, bytes);
-	qsort(src->sorted, src->count, sizeof(*src->sorted), av_set_compare);
 	return 0;
 }
 
@@ -133,34 +140,33 @@ static int av_set_keep(const char *call, struct fid_av_set *dst, const struct fi
 }
 
 /* Adds all missing members, or none when out of memory. */
-static int add_missing(struct ofi_av_set *set, const struct source *old, const struct source *src)
+static int add_missing(struct ofi_av_set *set, const struct source *src)
 {
-	size_t before;
-	int ret = 0;
+	struct source old = { .ordered = NULL };
+	int ret;
 
 	ofi_lock(&set->lock);
-	before = set->count;
+	old.count = set->count;
+	old.sorted = sorted_copy(set->member, set->count);
+	ret = old.sorted ? 0 : -FI_ENOMEM;
 	for (size_t i = 0; i < src->count && !ret; i++)
-		if (!source_has(old, src->ordered[i]))
+		if (!source_has(&old, src->ordered[i]))
 			ret = set_append(set, src->ordered[i]);
 	if (ret)
-		set->count = before;
+		set->count = old.count;
 	ofi_unlock(&set->lock);
+	source_free(&old);
 	return ret;
 }
 
 static int set_union(struct fid_av_set *dst, const struct fid_av_set *src)
 {
-	struct source from, old;
+	struct source from;
 	int ret = source_get("fi_av_set_union", dst, src, &from);
 
 	if (ret)
 		return ret;
-	ret = source_get("fi_av_set_union", dst, dst, &old);
-	if (!ret) {
-		ret = add_missing(ofi_av_set(dst), &old, &from);
-		source_free(&old);
-	}
+	ret = add_missing(ofi_av_set(dst), &from);
 	source_free(&from);
 	return ret;
 }

@@ -11,6 +11,8 @@
 static struct fi_provider prov = { .name = "test" };
 static struct ofi_av av = { .prov = &prov }, other_av = { .prov = &prov };
 static int fail_after = -1;
+static struct fid_av_set *changing; /* gets a member during an allocation, unless it is locked */
+static int changes_after;
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t n, size_t size);
@@ -26,6 +28,8 @@ static bool may_allocate(void)
 
 void *__wrap_malloc(size_t size)
 {
+	if (changing && !changes_after-- && !ofi_av_set(changing)->lock.word)
+		fi_av_set_insert(changing, 7);
 	return may_allocate() ? __real_malloc(size) : NULL;
 }
 
@@ -286,6 +290,24 @@ static void out_of_memory(void **state)
 	assert_int_equal(av.ref.children, 0);
 }
 
+/* Another thread inserts an address of the source. */
+static void unions_of_sets_that_change(void **state)
+{
+	struct fid_av_set *a, *b = open_set(range(7, 7, 1, 0));
+
+	(void)state;
+	for (int i = 0; i < 8; i++) {
+		a = open_set(range(1, 2, 1, 0));
+		changing = a;
+		changes_after = i;
+		assert_int_equal(fi_av_set_union(a, b), 0);
+		changing = NULL;
+		expect(a, 3, (fi_addr_t[]){ 1, 2, 7 });
+		close_set(a);
+	}
+	close_set(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -295,6 +317,7 @@ int main(void)
 		cmocka_unit_test(algebra),
 		cmocka_unit_test(sets_of_different_vectors),
 		cmocka_unit_test(out_of_memory),
+		cmocka_unit_test(unions_of_sets_that_change),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
