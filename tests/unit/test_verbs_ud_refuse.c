@@ -86,18 +86,39 @@ static void they_abort_nothing(void **state)
 	assert_int_equal(ud_net_objects, before + 2);
 }
 
-/* Whoever knows the name can claim to be many hosts. */
+/* Whoever knows the name can claim to be many hosts, so they are few a minute. */
 static void they_are_for_few_hosts(void **state)
 {
+	const struct ud_net_params no_paths = { .no_paths = true };
 	int before = ud_net_objects;
 	uint8_t i;
 
 	(void)state;
+	ud_net_set(&no_paths);
+	for (i = 1; i < HOSTS; i++)
+		answer_from(UD_STRANGER + i);
+	ud_net_set(&params);
 	for (i = 1; i < HOSTS; i++)
 		answer_from(UD_STRANGER + i);
 	assert_int_equal(ud_net_objects, before + VRB_UD_REFUSED_HOSTS);
 	answer_from(UD_STRANGER);
 	assert_int_equal(refusals(), 0);
+	ud_net_pass(60000000);
+	answer_from(UD_STRANGER);
+	assert_int_equal(refusals(), 1);
+}
+
+/* Nor do they use up the device's address handles. */
+static void refusals_are_for_strangers(void **state)
+{
+	int before = ud_net_objects;
+	uint8_t i;
+
+	(void)state;
+	ud_nodes[0].domain.attr.max_ah = 17;
+	for (i = 1; i < HOSTS; i++)
+		answer_from(UD_STRANGER + i);
+	assert_int_equal(ud_net_objects, before + 4);
 }
 
 /* Whoever names a host that does not exist does not make the endpoint look for it. */
@@ -339,6 +360,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(they_abort_nothing, begin, end),
 		cmocka_unit_test_setup_teardown(they_are_for_few_hosts, begin, end),
+		cmocka_unit_test_setup_teardown(refusals_are_for_strangers, begin, end),
 		cmocka_unit_test_setup_teardown(requests_of_few_hosts_are_declined, begin, end),
 		cmocka_unit_test_setup_teardown(they_go_where_the_answer_comes_from, begin_ordered,
 						end),

@@ -316,7 +316,7 @@ struct vrb_ud {
 	uint32_t idle;		/* polls without anything to do since `last` */
 	uint32_t behind;	/* completions taken in full batches: the device may have more */
 	struct {
-		uint64_t since; /* in us: when `count` began to count */
+		uint64_t since, minute; /* in us: when `count` and `hosts` began to count */
 		uint32_t count;
 		uint32_t hosts; /* that were unknown, without order */
 	} refused;
@@ -580,14 +580,14 @@ int vrb_ud_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc);
 /* Returns receives to the device. */
 void vrb_ud_repost(struct vrb_ud *all);
 
-/*
- * Paths (ud_path.c). Whoever gets one ends the use with vrb_ud_path_leave(), connections when they
- * are closed. The attributes of the way back lack the packet's mark of congestion.
- */
+/* Paths (ud_path.c): vrb_ud_path_leave() ends the use of one. */
+/* The attributes of the way back lack the packet's mark of congestion. */
 bool vrb_ud_attr_from(const struct vrb_ud *all, const struct ibv_wc *wc, const struct vrb_ud_rx *rx,
 		      struct ibv_ah_attr *attr);
 struct vrb_ah *vrb_ud_path_get(struct vrb_ud *all, const struct ibv_ah_attr *attr);
-/* Returns a path to the connection's peer, or NULL; strangers' hosts do not get all handles. */
+/* Returns a path for a stranger, or NULL; strangers' hosts do not get all handles. */
+struct vrb_ah *vrb_ud_path_new(struct vrb_ud *all, const struct ibv_ah_attr *attr);
+/* Returns a path to the connection's peer, or NULL. */
 struct vrb_ah *vrb_ud_path_of(const struct vrb_ud_conn *ud, const struct ibv_ah_attr *attr);
 /* Returns true if one of the domain's paths leads from this port to that GID. */
 bool vrb_ud_has_path(struct vrb_ud *all, const uint8_t *gid);

@@ -90,16 +90,21 @@ struct vrb_ah *vrb_ud_path_get(struct vrb_ud *all, const struct ibv_ah_attr *att
 	return vrb_ah_of_domain(vrb_rc_domain(all->ep), &wanted);
 }
 
+struct vrb_ah *vrb_ud_path_new(struct vrb_ud *all, const struct ibv_ah_attr *attr)
+{
+	const struct ibv_ah_attr wanted = with_tclass(all, attr);
+
+	return vrb_ah_of_stranger(vrb_rc_domain(all->ep), &wanted);
+}
+
 struct vrb_ah *vrb_ud_path_of(const struct vrb_ud_conn *ud, const struct ibv_ah_attr *attr)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
-	struct ibv_ah_attr wanted;
 	struct vrb_ah *path;
 
 	if (!vrb_rc_peer(ud->conn->peer)->policy.stranger)
 		return vrb_ud_path_get(all, attr);
-	wanted = with_tclass(all, attr);
-	path = vrb_ah_of_stranger(vrb_rc_domain(all->ep), &wanted);
+	path = vrb_ud_path_new(all, attr);
 	return path ? path : vrb_ud_path_back(all, attr);
 }
 

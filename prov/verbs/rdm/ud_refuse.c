@@ -21,17 +21,25 @@ static bool may_refuse(struct vrb_ud *all)
 /*
  * A host without a path may not exist, and finding that out may take seconds on a device whose
  * network resolves addresses: such hosts are not answered. An Elastic Fabric Adapter resolves
- * nothing, so the first few are. Their address handles stay: to destroy one aborts what is sent to
- * that GID with another one.
+ * nothing, so a few each minute are. Their address handles count as those of strangers, and stay:
+ * to destroy one aborts what is sent to that GID with another one.
  */
 struct vrb_ah *vrb_ud_refusal_path(struct vrb_ud *all, const struct ibv_ah_attr *attr)
 {
-	struct vrb_ah *known = vrb_ud_path_back(all, attr);
+	struct vrb_ah *path = vrb_ud_path_back(all, attr);
+	uint64_t now;
 
-	if (known || !all->unordered || all->refused.hosts == VRB_UD_REFUSED_HOSTS)
-		return known;
-	all->refused.hosts++;
-	return vrb_ud_path_get(all, attr);
+	if (path || !all->unordered)
+		return path;
+	now = vrb_ud_clock();
+	if (now - all->refused.minute >= VRB_UD_REFUSED_US) {
+		all->refused.minute = now;
+		all->refused.hosts = 0;
+	}
+	if (all->refused.hosts < VRB_UD_REFUSED_HOSTS)
+		path = vrb_ud_path_new(all, attr);
+	all->refused.hosts += !!path;
+	return path;
 }
 
 static void send_refusal(struct vrb_ud *all, const struct ibv_wc *wc,

@@ -9,7 +9,9 @@ enum {
 	/* Refusals of packets to unknown connections: so many in so many us. */
 	VRB_UD_REFUSALS = 32,
 	VRB_UD_REFUSAL_US = 8000,
-	VRB_UD_REFUSED_HOSTS = 64, /* that an endpoint without order gets paths to for that */
+	/* Hosts that an endpoint without order gets paths to for that: so many in so many us. */
+	VRB_UD_REFUSED_HOSTS = 64,
+	VRB_UD_REFUSED_US = 60000000,
 };
 
 /* Tells the sender of a packet that there is no such connection. */
