@@ -76,6 +76,41 @@ static void test_one_doorbell(void **state)
 	assert_int_equal(qp->sends.count, 4);
 }
 
+/* A poll posts what is held, and looks at no other queues. */
+static void test_polls_find_what_is_held(void **state)
+{
+	struct rig *rig = *state;
+	struct fake_qp *qp = open_all(rig);
+	struct fid_ep *other = rig_another_ep(rig);
+	struct vrb_cq *cq = vrb_cq(rig->cq[0]);
+	struct vrb_wq *first = LIST_FIRST(&cq->wqs);
+	struct fi_msg msg = { .context = context };
+	int round;
+
+	LIST_INIT(&cq->wqs);
+	for (round = 0; round < 3; round++) {
+		assert_int_equal(post(rig, 0, FI_MORE), 0);
+		rig_no_entry(rig->cq[0]);
+		assert_int_equal(qp->doorbells, 3 * round + 1);
+		/* What is posted without a poll is not found, what follows is. */
+		assert_int_equal(post(rig, 0, FI_MORE), 0);
+		assert_int_equal(post(rig, 0, 0), 0);
+		assert_int_equal(post(rig, 0, FI_MORE), 0);
+		assert_int_equal(fi_sendmsg(other, &msg, FI_MORE), 0);
+		rig_no_entry(rig->cq[0]);
+		rig_no_entry(rig->cq[0]);
+		assert_int_equal(qp->doorbells, 3 * round + 3);
+		assert_int_equal(fake_qp(vrb_ep(other)->qp)->doorbells, round + 1);
+	}
+	/* An endpoint that closes is not found any more. */
+	assert_int_equal(fi_sendmsg(other, &msg, FI_MORE), 0);
+	LIST_FIRST(&cq->wqs) = first;
+	assert_int_equal(fi_close(&other->fid), 0);
+	assert_int_equal(post(rig, 0, FI_MORE), 0);
+	rig_no_entry(rig->cq[0]);
+	assert_int_equal(qp->doorbells, 10);
+}
+
 /* Endless FI_MORE rings by itself: when a batch is full, and when the queue is. */
 static void test_full(void **state)
 {
@@ -354,6 +389,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_one_doorbell),
 		RIG_TEST(test_full),
+		RIG_TEST(test_polls_find_what_is_held),
 		RIG_TEST(test_copies),
 		RIG_TEST(test_single),
 		RIG_TEST(test_mixed),

@@ -47,13 +47,16 @@ static inline bool vrb_batch_open(const struct vrb_wq *sq, uint32_t n)
 	       ofi_likely(sq->head->next != __atomic_load_n(&sq->tail, __ATOMIC_ACQUIRE));
 }
 
-/* Counts a work request held after n others. The CQ counts queues that hold any. */
+/* Counts a work request held after n others. The CQ counts queues that hold any, and lists them. */
 static inline void vrb_batch_count(struct vrb_wq *sq, uint32_t n)
 {
 	__atomic_add_fetch(&sq->special, 1, __ATOMIC_RELAXED);
 	ofi_stats_add(&sq->stats, OFI_STATS_SHARED, 1);
-	if (!n)
-		__atomic_add_fetch(&sq->cq->special, VRB_CQ_HELD, __ATOMIC_RELAXED);
+	if (n)
+		return;
+	if (!sq->listed)
+		vrb_cq_list_held(sq->cq, sq);
+	__atomic_add_fetch(&sq->cq->special, VRB_CQ_HELD, __ATOMIC_RELAXED);
 }
 
 /* Publishes the slot of a work request held after n others, and keeps posts on the slow path. */

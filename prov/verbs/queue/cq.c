@@ -105,6 +105,8 @@ void vrb_cq_close_wq(struct vrb_cq *cq, struct vrb_wq *wq)
 {
 	vrb_cq_lock(cq);
 	__atomic_store_n(&wq->closed, true, __ATOMIC_RELAXED);
+	if (wq->listed)
+		vrb_cq_take_held(cq);
 	wq_silence(cq, wq);
 	vrb_cq_unlock(cq);
 }

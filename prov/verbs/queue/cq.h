@@ -60,6 +60,7 @@ struct vrb_cq {
 	size_t room;
 	fi_addr_t *src; /* array for the sources of the current read, or NULL */
 	LIST_HEAD(, vrb_wq) wqs;
+	struct vrb_wq *held;	    /* a stack of queues, with all that hold a batch; atomic */
 	LIST_HEAD(, vrb_wq) closed; /* queues kept until the device can no longer refer to them */
 	LIST_HEAD(, vrb_share) shares, closed_shares; /* the same for shared receive queues */
 	struct vrb_wc_detail detail;		      /* err_data of the last error read */
@@ -163,6 +164,10 @@ void vrb_cq_purge(struct vrb_cq *cq);
 void vrb_cq_reap(struct vrb_cq *cq);
 /* Posts the batches held back by FI_MORE, because the application may wait for their completion. */
 void vrb_cq_ring_held(struct vrb_cq *cq);
+/* Adds a queue to cq->held before it holds a batch. The caller holds the queue's lock. */
+void vrb_cq_list_held(struct vrb_cq *cq, struct vrb_wq *wq);
+/* Empties cq->held, and posts the batches of queues that are not closed. */
+void vrb_cq_take_held(struct vrb_cq *cq);
 
 /* Counters (cq_count.c); the caller holds the lock. */
 /* Prepares the CQ for a queue with counters, or for a larger capacity. Returns 0 or -FI_E*. */

@@ -111,16 +111,35 @@ void vrb_cq_reap(struct vrb_cq *cq)
 	vrb_cq_set_special(cq, VRB_CQ_CLOSED, false);
 }
 
+void vrb_cq_list_held(struct vrb_cq *cq, struct vrb_wq *wq)
+{
+	wq->listed = true;
+	wq->next_held = __atomic_load_n(&cq->held, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&cq->held, &wq->next_held, wq, true, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED))
+		;
+}
+
+void vrb_cq_take_held(struct vrb_cq *cq)
+{
+	struct vrb_wq *wq = __atomic_exchange_n(&cq->held, NULL, __ATOMIC_ACQUIRE), *next;
+
+	for (; wq; wq = next) {
+		next = wq->next_held;
+		ofi_lock(&wq->lock);
+		wq->listed = false;
+		if (!wq->closed)
+			vrb_batch_ring(wq->ep, 0);
+		ofi_unlock(&wq->lock);
+	}
+}
+
 void vrb_cq_ring_held(struct vrb_cq *cq)
 {
-	struct vrb_wq *wq;
-
 	if ((__atomic_load_n(&cq->special, __ATOMIC_ACQUIRE) & ~(VRB_CQ_COUNTS | VRB_CQ_SAVED)) <
 	    VRB_CQ_HELD)
 		return;
-	LIST_FOREACH (wq, &cq->wqs, siblings)
-		if (!wq->closed && vrb_wq_held(wq))
-			vrb_batch_flush(wq->ep);
+	vrb_cq_take_held(cq);
 }
 
 /* Used when nothing is kept: polls the device, or completes work requests on its behalf. */

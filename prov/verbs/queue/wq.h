@@ -94,6 +94,8 @@ struct vrb_wq {
 	int *pool;		 /* credits of a CQ that could not grow for this queue; atomic */
 	struct vrb_ep *ep;	 /* NULL in a shared queue, like cq */
 	struct vrb_cq *cq;
+	struct vrb_wq *next_held;
+	bool listed; /* in cq->held, or just taken from it */
 
 	/* The polling side, guarded by the CQ's lock. */
 	/* Oldest slot that is not retired. */
