@@ -234,6 +234,58 @@ static void test_lost_after_the_poll(void **state)
 	assert_int_equal(fi_close(&other->fid), 0);
 }
 
+/* Polls look at queues that are lost, and at no others. They end that when these are closed. */
+static void test_lost_and_closed(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_ep *other;
+	struct vrb_wq *first;
+	struct vrb_cq *cq;
+
+	rig->one_cq = true;
+	rig_connect(rig);
+	cq = vrb_cq(rig->cq[0]);
+	other = rig_another_ep(rig);
+	fake_qp(vrb_ep(other)->qp)->deaf = true;
+	assert_int_equal(rig_send(other, &context[1]), 0);
+	vrb_ep_down(vrb_ep(other), -FI_ENODEV);
+	vrb_ep_down(vrb_ep(other), -FI_ENODEV);
+	first = LIST_FIRST(&cq->wqs);
+	LIST_INIT(&cq->wqs);
+	assert_int_equal(rig_error(rig->cq[0]).err, FI_ECANCELED);
+	rig_no_entry(rig->cq[0]);
+	assert_true(cq->special & VRB_CQ_LOST);
+	LIST_FIRST(&cq->wqs) = first;
+	assert_int_equal(fi_close(&other->fid), 0);
+	assert_false(cq->special & VRB_CQ_LOST);
+	post_sends(rig, 0, 1);
+	fake_complete_sends(rig_qp(rig), 1, IBV_WC_SUCCESS);
+	assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[0]);
+}
+
+/* An endpoint that closes at once is forgotten, too. */
+static void test_closed_before_a_poll(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_ep *other;
+
+	rig->one_cq = true;
+	rig_connect(rig);
+	other = rig_another_ep(rig);
+	fake_qp(rig_qp(rig))->deaf = true;
+	post_sends(rig, 0, 1);
+	vrb_ep_down(vrb_ep(other), -FI_ENODEV);
+	vrb_ep_down(vrb_ep(rig->ep), -FI_ENODEV);
+	assert_int_equal(fi_close(&other->fid), 0);
+	assert_int_equal(rig_error(rig->cq[0]).err, FI_ECANCELED);
+	rig_no_entry(rig->cq[0]);
+	assert_true(vrb_cq(rig->cq[0])->special & VRB_CQ_LOST);
+	assert_int_equal(fi_close(&rig->ep->fid), 0);
+	rig->ep = NULL;
+	rig_no_entry(rig->cq[0]);
+	assert_false(vrb_cq(rig->cq[0])->special & VRB_CQ_LOST);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +296,8 @@ int main(void)
 		RIG_TEST(test_closed_kept),
 		RIG_TEST(test_closed_stats),
 		RIG_TEST(test_lost_after_the_poll),
+		RIG_TEST(test_lost_and_closed),
+		RIG_TEST(test_closed_before_a_poll),
 	};
 
 	return RIG_RUN("verbs_cq_closed", tests);

@@ -19,9 +19,8 @@
 
 #define VRB_CQ_BUNCH_MAX 32
 
-#define VRB_CQ_KEPT 1u /* completions are kept */
-/* Queues contain work requests that only the library can complete. */
-#define VRB_CQ_LOST   2u
+#define VRB_CQ_KEPT   1u  /* completions are kept */
+#define VRB_CQ_LOST   2u  /* queues are in `losing` or `lost` */
 #define VRB_CQ_CLOSED 4u  /* queues of closed endpoints wait to be freed */
 #define VRB_CQ_TRACED 8u  /* queues are VRB_WQ_TRACED; set permanently with the lock held */
 #define VRB_CQ_DGRAM  16u /* queues are of datagram endpoints; set like TRACED */
@@ -60,7 +59,10 @@ struct vrb_cq {
 	size_t room;
 	fi_addr_t *src; /* array for the sources of the current read, or NULL */
 	LIST_HEAD(, vrb_wq) wqs;
-	struct vrb_wq *held;	    /* a stack of queues, with all that hold a batch; atomic */
+	struct vrb_wq *held; /* a stack of queues, with all that hold a batch; atomic */
+	/* Queues that only the library completes: lost since the device was polled, or before. */
+	struct ofi_lock lost_lock; /* guards changes of VRB_CQ_LOST and the first list */
+	LIST_HEAD(, vrb_wq) losing, lost;
 	LIST_HEAD(, vrb_wq) closed; /* queues kept until the device can no longer refer to them */
 	LIST_HEAD(, vrb_share) shares, closed_shares; /* the same for shared receive queues */
 	struct vrb_wc_detail detail;		      /* err_data of the last error read */

@@ -108,7 +108,7 @@ void vrb_cq_count_lost(struct vrb_cq *cq)
 
 	if (!(__atomic_load_n(&cq->special, __ATOMIC_ACQUIRE) & VRB_CQ_LOST))
 		return;
-	LIST_FOREACH (wq, &cq->wqs, siblings)
+	LIST_FOREACH (wq, &cq->lost, lost_entry)
 		while (wq->cntrs && wq->given_up &&
 		       wq->counted != __atomic_load_n(&wq->head, __ATOMIC_ACQUIRE))
 			count_slot(wq, false);

@@ -44,8 +44,22 @@ static void see_lost(struct vrb_cq *cq)
 {
 	struct vrb_wq *wq;
 
-	LIST_FOREACH (wq, &cq->wqs, siblings)
-		wq->seen_lost = __atomic_load_n(&wq->lost, __ATOMIC_ACQUIRE);
+	ofi_lock(&cq->lost_lock);
+	while ((wq = LIST_FIRST(&cq->losing))) {
+		LIST_REMOVE(wq, lost_entry);
+		LIST_INSERT_HEAD(&cq->lost, wq, lost_entry);
+	}
+	ofi_unlock(&cq->lost_lock);
+}
+
+static void forget_lost(struct vrb_cq *cq, struct vrb_wq *wq)
+{
+	ofi_lock(&cq->lost_lock);
+	if (wq->lost)
+		LIST_REMOVE(wq, lost_entry);
+	if (LIST_EMPTY(&cq->losing) && LIST_EMPTY(&cq->lost))
+		vrb_cq_set_special(cq, VRB_CQ_LOST, false);
+	ofi_unlock(&cq->lost_lock);
 }
 
 /* Called when a poll after see_lost() found the device empty. */
@@ -53,8 +67,8 @@ static void give_up_lost(struct vrb_cq *cq)
 {
 	struct vrb_wq *wq;
 
-	LIST_FOREACH (wq, &cq->wqs, siblings)
-		wq->given_up = wq->seen_lost;
+	LIST_FOREACH (wq, &cq->lost, lost_entry)
+		wq->given_up = true;
 }
 
 /*
@@ -86,7 +100,7 @@ static int take_lost(struct vrb_cq *cq)
 {
 	struct vrb_wq *wq;
 
-	LIST_FOREACH (wq, &cq->wqs, siblings) {
+	LIST_FOREACH (wq, &cq->lost, lost_entry) {
 		if (wq->closed || !wq->given_up || !vrb_wq_used(wq))
 			continue;
 		cq->wc[0] = (struct ibv_wc){
@@ -104,6 +118,7 @@ void vrb_cq_reap(struct vrb_cq *cq)
 
 	while ((wq = LIST_FIRST(&cq->closed))) {
 		LIST_REMOVE(wq, siblings);
+		forget_lost(cq, wq);
 		vrb_cq_release(cq, wq);
 		vrb_wq_free(wq);
 	}

@@ -209,8 +209,14 @@ static void wake_counters(struct vrb_wq *wq)
 
 void vrb_wq_lose(struct vrb_wq *wq)
 {
+	struct vrb_cq *cq = wq->cq;
+
+	ofi_lock(&cq->lost_lock);
+	if (!wq->lost)
+		LIST_INSERT_HEAD(&cq->losing, wq, lost_entry);
 	__atomic_store_n(&wq->lost, true, __ATOMIC_RELEASE);
-	vrb_cq_set_special(wq->cq, VRB_CQ_LOST, true);
-	ofi_wait_signal(&wq->cq->slow.wait);
+	vrb_cq_set_special(cq, VRB_CQ_LOST, true);
+	ofi_unlock(&cq->lost_lock);
+	ofi_wait_signal(&cq->slow.wait);
 	wake_counters(wq);
 }

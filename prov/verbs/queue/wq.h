@@ -103,10 +103,10 @@ struct vrb_wq {
 	struct vrb_slot *counted;      /* next slot to count, if there are counters */
 	struct ofi_cntr *const *cntrs; /* indexed by VRB_COUNT_*, NULL if nothing is counted */
 	bool lost;		       /* the device completes nothing more; atomic */
-	bool seen_lost;		       /* before the device was last polled */
 	bool given_up;		       /* the CQ completes what is outstanding */
 	bool closed; /* the endpoint is gone: remaining completions are dropped; atomic */
 	bool dgram;  /* receives of datagrams, which follow a header; constant */
+	LIST_ENTRY(vrb_wq) lost_entry; /* in cq->losing, then cq->lost, once it is lost */
 	LIST_ENTRY(vrb_wq) siblings; /* in cq->wqs, or in cq->closed until the CQ was seen empty */
 
 	struct ofi_stats stats; /* last, as ofi_stats_alloc() requires */
