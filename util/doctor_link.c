@@ -104,8 +104,6 @@ static int check_event(struct doctor_link *link, uint32_t want, uint32_t event,
 	if (event != want) {
 		snprintf(link->detail, sizeof(link->detail), "unexpected event %s",
 			 fi_tostr(&event, FI_TYPE_EQ_EVENT));
-		if (event == FI_CONNREQ)
-			fi_freeinfo(entry->info);
 		return event == FI_SHUTDOWN ? -FI_ECONNRESET : -FI_EOTHER;
 	}
 	if (event == FI_CONNREQ) {
@@ -113,6 +111,14 @@ static int check_event(struct doctor_link *link, uint32_t want, uint32_t event,
 		link->info = entry->info;
 	}
 	return 0;
+}
+
+/* Rejects a request that arrives while another one is served, so that the wait goes on. */
+static ssize_t reject(struct doctor_link *link, struct fi_info *request)
+{
+	fi_reject(link->pep, request->handle, NULL, 0);
+	fi_freeinfo(request);
+	return -FI_EAGAIN;
 }
 
 int doctor_link_event(struct doctor_link *link, uint32_t want, int timeout_ms)
@@ -130,6 +136,8 @@ int doctor_link_event(struct doctor_link *link, uint32_t want, int timeout_ms)
 	do {
 		rest = rest_ms(start, timeout_ms);
 		got = fi_eq_sread(link->eq, &event, &wide, sizeof(wide), rest, 0);
+		if (got > 0 && event == FI_CONNREQ && want != FI_CONNREQ)
+			got = reject(link, wide.entry.info);
 	} while ((got == -FI_EAGAIN || got == -FI_EINTR || got == -FI_ETIMEDOUT) && rest);
 	if (got == -FI_EAVAIL)
 		return event_error(link);

@@ -260,6 +260,14 @@ static int pp_eq_error(struct pp_ep *ep, const char *what)
 	return entry.err ? -entry.err : -FI_EOTHER;
 }
 
+/* Rejects a request that arrives while another one is served, so that the wait goes on. */
+static ssize_t pp_reject(struct pp_ep *ep, struct fi_info *request)
+{
+	fi_reject(ep->pep, request->handle, NULL, 0);
+	fi_freeinfo(request);
+	return -FI_EAGAIN;
+}
+
 static int pp_wait_event(struct pp_ep *ep, const char *what, uint32_t want, struct fi_info **info)
 {
 	struct fi_eq_cm_entry entry = { 0 };
@@ -268,6 +276,8 @@ static int pp_wait_event(struct pp_ep *ep, const char *what, uint32_t want, stru
 
 	do {
 		got = fi_eq_sread(ep->eq, &event, &entry, sizeof(entry), PP_EQ_POLL_MS, 0);
+		if (got > 0 && event == FI_CONNREQ && want != FI_CONNREQ)
+			got = pp_reject(ep, entry.info);
 		if (got == -FI_EAGAIN && pp_ctrl_peer_gone(ep->ctrl)) {
 			pp_error("%s: the peer has gone away", what);
 			return -FI_ECONNABORTED;
