@@ -138,7 +138,7 @@ void ofi_coll_op_free(struct ofi_coll_op *op)
 	struct ofi_coll_group *group = op->group;
 
 	TAILQ_REMOVE(group ? &group->ops : &op->past->owed, op, link);
-	if (group)
+	if (!op->join)
 		group->coll->ops--;
 	if (!is_owing(op)) {
 		op_delete(op);
@@ -158,7 +158,6 @@ void ofi_coll_owed_run(struct ofi_coll_group *group)
 		op->next = 0;
 		op->canceled = false;
 		op->stalled = group->coll->stalled = true;
-		group->coll->ops++;
 	}
 	TAILQ_CONCAT(&group->ops, &group->past->owed, link);
 }
@@ -308,7 +307,7 @@ static struct ofi_coll_op *op_new(struct ofi_coll_group *group, const struct ofi
 	op->context = call->context;
 	op->turn = group->coll->turn;
 	TAILQ_INSERT_TAIL(&group->ops, op, link);
-	group->coll->ops++;
+	group->coll->ops += !join;
 	return op;
 }
 

@@ -61,7 +61,7 @@ struct ofi_coll_net {
 	 */
 	void (*done)(void *arg, const struct ofi_coll_done *done);
 	size_t max_msg; /* largest message in bytes */
-	size_t max_ops; /* maximum number of operations in flight */
+	size_t max_ops; /* maximum number of operations in flight, joins apart */
 };
 
 struct ofi_coll_members {

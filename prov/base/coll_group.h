@@ -77,7 +77,7 @@ struct ofi_coll {
 	void *arg;
 	struct ofi_coll_groups groups;
 	SLIST_HEAD(, ofi_coll_past) past;
-	size_t ops;    /* number of operations in flight */
+	size_t ops;    /* number of operations in flight, joins apart */
 	bool stalled;  /* an operation may be stalled */
 	uint64_t turn; /* number of the current ofi_coll_progress() call */
 };
