@@ -3,9 +3,11 @@
 #include "tool.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rdma/fabric.h>
 #include <rdma/fi_ext.h>
@@ -40,6 +42,21 @@ static bool asks_for_log(void)
 	       getenv("FI_LOG_LOCATION");
 }
 
+/*
+ * Occupies the standard descriptors that are closed, so that nothing else is opened as one of them.
+ * Writing to them still fails.
+ */
+static void reserve_standard(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDONLY);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 void tool_start(char **argv)
 {
 	static struct fi_ops_log ops = { .size = sizeof(ops),
@@ -47,6 +64,7 @@ void tool_start(char **argv)
 					 .log = log_print };
 	static struct fid_logging log = { .ops = &ops };
 
+	reserve_standard();
 	argv[0] = program_invocation_short_name;
 	/* A library that cannot pass on its log messages writes them itself. */
 	if (!asks_for_log())
