@@ -210,15 +210,18 @@ static void op_finish(struct ofi_coll_op *op)
 		return;
 	}
 	if (op->join && op != group->confirmation) {
-		group->agreed = op->word;
+		group->agreed = op->word & group->offer;
 		if (!err && !group->agreed)
 			err = FI_ENOSPC;
 		ofi_coll_op_free(op);
 		confirm_group(group, err);
 		return;
 	}
-	if (op->join)
+	if (op->join) {
+		if (op->word != group->agreed)
+			op_fail(op, FI_EPROTO);
 		ofi_coll_group_form(group, op->err);
+	}
 	op_end(op);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
+#include "prov/base/coll_plan.h"
 #include "coll_net.h"
 
 fi_addr_t net_addr(size_t id)
@@ -84,6 +85,11 @@ static void complete(struct net *net, size_t owner, void *cookie, size_t len, in
 	item->err = err;
 }
 
+static bool is_confirmation(uint64_t tag)
+{
+	return tag >> 63 && tag >> OFI_COLL_ROUND_BITS & 1;
+}
+
 static ssize_t net_send(void *arg, fi_addr_t to, uint64_t tag, const void *buf, size_t len,
 			void *cookie)
 {
@@ -100,7 +106,7 @@ static ssize_t net_send(void *arg, fi_addr_t to, uint64_t tag, const void *buf, 
 	if (net->member[peer].dead && net_random(net, 2))
 		return -FI_EHOSTDOWN;
 	item = item_new(net, NET_MESSAGE, member->id, peer, tag, 0);
-	item->src = buf;
+	item->src = net->lie && !member->id && is_confirmation(tag) ? net->lie : buf;
 	item->len = len;
 	item->cookie = cookie;
 	net->messages++;

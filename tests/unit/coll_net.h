@@ -54,6 +54,8 @@ struct net {
 	bool busy; /* sometimes refuses to cancel */
 	bool poor; /* sometimes returns -FI_ENOMEM */
 	bool lent; /* messages are read from the sender's memory when they are received */
+	const uint64_t
+		*lie; /* what member 0 sends instead in the second round of a join, or NULL */
 	size_t severed;
 	size_t messages, bytes;
 };

@@ -443,6 +443,25 @@ static void joins_that_one_member_does_not_see(void **state)
 	}
 }
 
+/* A member sends something else than what the members have agreed on. */
+static void joins_with_a_liar(void **state)
+{
+	static const uint64_t lies[] = { 0, 1, 1ULL << 63 };
+
+	(void)state;
+	for (unsigned seed = 1; seed <= 60; seed++) {
+		scene_open(2, seed);
+		scene.net->lie = &lies[seed % 3];
+		join_some(&scene.team[0], SIZE_MAX);
+		drain();
+		for (size_t i = 0; i < 2; i++)
+			assert_int_equal(scene.team[0].joined[i],
+					 scene.team[0].id[i] ? -FI_EPROTO : 1);
+		scene.net->busy = true;
+		scene_close(false);
+	}
+}
+
 static void queries(void **state)
 {
 	struct fi_collective_attr attr = { .op = FI_SUM, .datatype = FI_DOUBLE };
@@ -490,6 +509,7 @@ int main(void)
 		cmocka_unit_test(joins_wait_for_memory),
 		cmocka_unit_test(joins_that_are_given_up),
 		cmocka_unit_test(joins_that_one_member_does_not_see),
+		cmocka_unit_test(joins_with_a_liar),
 		cmocka_unit_test(agreements),
 		cmocka_unit_test(queries),
 	};
