@@ -256,7 +256,9 @@ void info_why_json(const struct info_why *why, struct json *json, const char *ke
 		json_uint(json, "port", reject->port);
 		json_string(json, "type", type_name(reject, type, sizeof(type)));
 		json_string(json, "attribute", reject->attr);
-		if (reject->misses != UINT_MAX)
+		if (reject->misses == UINT_MAX)
+			json_string(json, "misses", NULL);
+		else
 			json_uint(json, "misses", reject->misses);
 		json_string(json, "asked", reject->asked);
 		json_string(json, "has", reject->has);

@@ -2,6 +2,7 @@
 /* fi_info --why: order, table and JSON of the reasons. */
 #include "unit.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -189,6 +190,12 @@ static void test_json(void **state)
 				  "    \"attribute\": \"fabric_attr->prov_name\",\n"
 				  "    \"misses\": 1,\n    \"asked\": \"tcp\",\n"
 				  "    \"has\": \"verbs\"\n  }\n]\n");
+	free(text);
+	why.rejects[0].misses = UINT_MAX; /* it was not compared */
+	json.out = open_memstream(&text, &len);
+	info_why_json(&why, &json, NULL);
+	fclose(json.out);
+	assert_non_null(strstr(text, "    \"misses\": null,\n"));
 	free(text);
 	info_why_release(&why);
 }
