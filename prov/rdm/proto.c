@@ -211,10 +211,52 @@ void ofi_rdm_proto_peer_up(struct ofi_rdm_proto_peer *peer, uint32_t credits, ui
 	set_clear(peer);
 }
 
+/*
+ * Offers what is announced to the peer in segments. The offer is lost if there is no credit for it;
+ * it is made again when the peer is held again.
+ */
+static void offer_segments(struct ofi_rdm_proto_peer *peer)
+{
+	const struct ofi_rdm_wire_packet offer = { .type = OFI_RDM_WIRE_SEG_OFFER };
+	const struct ofi_rdm_proto_out *out = TAILQ_FIRST(&peer->outs);
+
+	while (out && out->state != OFI_RDM_PROTO_OUT_WAITING)
+		out = TAILQ_NEXT(out, link);
+	if (out && peer->up && ofi_rdm_flow_has_control_credit(&peer->flow))
+		ofi_rdm_proto_control(peer, &offer, NULL);
+}
+
+/*
+ * Asks for what the peer has announced, so that the connection can end, as long as two limits are
+ * enough: beyond them the peer is told to HALT and stays. A message that wants an ACK does not let
+ * the connection end before somebody receives it.
+ */
+static void ask_for_announced(struct ofi_rdm_proto_peer *peer)
+{
+	const struct ofi_rdm_flow_budget *budget = &peer->proto->budget;
+	uint64_t packet = peer->proto->xport.props.max_packet + NOTE, most = 2 * budget->limit;
+	struct ofi_rdm_proto_in *in;
+	uint64_t packets;
+
+	TAILQ_FOREACH (in, &peer->ins, link) {
+		if (in->state != OFI_RDM_PROTO_IN_ANNOUNCED ||
+		    in->packet.flags & OFI_RDM_WIRE_WANT_ACK ||
+		    peer->flow.level == OFI_RDM_FLOW_NONE)
+			continue;
+		packets = in->total / peer->eager + 1;
+		if (budget->used < most && packets <= (most - budget->used) / packet)
+			ofi_rdm_proto_rndv_ask(in, packets * packet);
+	}
+}
+
 void ofi_rdm_proto_peer_hold(struct ofi_rdm_proto_peer *peer, bool hold)
 {
 	peer->held = hold;
 	set_clear(peer);
+	if (hold) {
+		offer_segments(peer);
+		ask_for_announced(peer);
+	}
 	ofi_rdm_proto_progress(peer);
 }
 
@@ -287,7 +329,8 @@ bool ofi_rdm_proto_peer_drained(const struct ofi_rdm_proto_peer *peer)
 {
 	const struct ofi_rdm_proto_in *in;
 
-	if (is_sending(peer) || peer->flow.owed || peer->flow.stopped || peer->flow.level)
+	if (is_sending(peer) || peer->flow.owed || peer->flow.halted ||
+	    peer->flow.level == OFI_RDM_FLOW_NONE)
 		return false;
 	TAILQ_FOREACH (in, &peer->ins, link) {
 		if (in->state != OFI_RDM_PROTO_IN_WHOLE)
@@ -368,6 +411,9 @@ static enum ofi_rdm_wire_error dispatch_packet(struct ofi_rdm_proto_peer *peer,
 		return ofi_rdm_proto_in_segment(peer, in, kept);
 	case OFI_RDM_WIRE_SEG_REQ:
 		return ofi_rdm_proto_rndv_asked(peer, in->packet.id);
+	case OFI_RDM_WIRE_SEG_OFFER:
+		ask_for_announced(peer);
+		return OFI_RDM_WIRE_OK;
 	case OFI_RDM_WIRE_CTS:
 		return ofi_rdm_proto_rndv_cts(peer, in, kept);
 	case OFI_RDM_WIRE_FIN:

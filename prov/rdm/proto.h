@@ -13,7 +13,8 @@
  * (RTS, then RDMA reads by the receiver or RDMA writes by the sender, then FIN). A peer that sent
  * STOP gets rendezvous for all but the smallest messages; a peer that sent HALT gets nothing that
  * it would have to buffer. If the sender cannot register memory it falls back to segments. If the
- * receiver cannot, it asks for segments.
+ * receiver cannot, it asks for segments. It also does so for messages without a receive when either
+ * side wants to end the connection.
  *
  * The memory that a peer may read or write by rendezvous is exactly the message, from the packet
  * that announces it until the local operation completes: an operation does not complete while the
@@ -168,7 +169,7 @@ struct ofi_rdm_proto_in {
 	uint8_t state;
 	bool discard; /* it has no receive; its bytes are dropped */
 	bool working; /* in peer.readers */
-	bool asked;   /* we asked for segments: memory cannot be registered, or not be read */
+	bool asked;   /* we asked for segments */
 	uint16_t use;
 	int err;
 	uint32_t id;
@@ -182,6 +183,7 @@ struct ofi_rdm_proto_in {
 	size_t total;
 	size_t got; /* bytes that have arrived or that RDMA reads have requested */
 	uint64_t charged;
+	uint64_t promised; /* bytes of `charged` for segments that have not arrived */
 	STAILQ_HEAD(, ofi_rdm_proto_in) parts;
 	STAILQ_ENTRY(ofi_rdm_proto_in) part;
 	TAILQ_ENTRY(ofi_rdm_proto_in) link; /* in peer.ins */
@@ -289,7 +291,10 @@ void ofi_rdm_proto_peer_down(struct ofi_rdm_proto_peer *peer, int err);
 bool ofi_rdm_proto_peer_idle(const struct ofi_rdm_proto_peer *peer);
 /* Like _idle, but disregards what the peer may send later: it will connect for that. */
 bool ofi_rdm_proto_peer_drained(const struct ofi_rdm_proto_peer *peer);
-/* With `hold`, makes messages wait unless they have begun; without it, lets them go again. */
+/*
+ * With `hold`, makes messages wait unless they have begun, and those that are announced and not yet
+ * received arrive in segments. Without it, lets messages go again.
+ */
 void ofi_rdm_proto_peer_hold(struct ofi_rdm_proto_peer *peer, bool hold);
 /*
  * With `fence`, makes all messages go through ofi_rdm_proto_send(), whatever the state of the

@@ -2,7 +2,6 @@
 /*
  * Arriving messages: delivered at once, kept until a receive is posted, or assembled from segments.
  */
-#include <string.h>
 #include <rdma/fi_errno.h>
 #include "proto_int.h"
 #include "prov/base/hmem_copy.h"
@@ -147,6 +146,7 @@ static void in_refund(struct ofi_rdm_proto_in *in, uint64_t left)
 {
 	ofi_rdm_flow_return(&in->peer->proto->budget, &in->peer->flow, in->charged - left);
 	in->charged = left;
+	in->promised = 0;
 }
 
 void ofi_rdm_proto_in_end(struct ofi_rdm_proto_in *in)
@@ -209,7 +209,7 @@ static void in_begin(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_in *i
 	in->got = in->packet.payload_len;
 	in->total =
 		in->packet.type == OFI_RDM_WIRE_EAGER ? in->packet.payload_len : in->packet.total;
-	in->charged = 0;
+	in->charged = in->promised = 0;
 	in->mr_count = in->bound = 0;
 	STAILQ_INIT(&in->parts);
 }
@@ -237,6 +237,10 @@ static enum ofi_rdm_wire_error in_charge(struct ofi_rdm_proto_in *in, uint64_t b
 {
 	struct ofi_rdm_proto_peer *peer = in->peer;
 
+	if (in->promised >= bytes) {
+		in->promised -= bytes;
+		return OFI_RDM_WIRE_OK;
+	}
 	in->charged += bytes;
 	return ofi_rdm_flow_charge(&peer->proto->budget, &peer->flow, bytes)
 		       ? ofi_rdm_proto_exceeded(peer)
@@ -316,17 +320,6 @@ static enum ofi_rdm_wire_error keep_part(struct ofi_rdm_proto_in *message,
 	return in_charge(message, part->cost);
 }
 
-static struct ofi_rdm_proto_in *find_asked(struct ofi_rdm_proto_peer *peer, uint32_t id)
-{
-	struct ofi_rdm_proto_in *in;
-
-	TAILQ_FOREACH (in, &peer->ins, link)
-		if (in->asked && in->state == OFI_RDM_PROTO_IN_ASSEMBLING && !in->item.owes &&
-		    in->packet.id == id)
-			break;
-	return in;
-}
-
 enum ofi_rdm_wire_error ofi_rdm_proto_in_segment(struct ofi_rdm_proto_peer *peer,
 						 struct ofi_rdm_proto_in *in, bool *kept)
 {
@@ -335,7 +328,7 @@ enum ofi_rdm_wire_error ofi_rdm_proto_in_segment(struct ofi_rdm_proto_peer *peer
 	enum ofi_rdm_wire_error error = OFI_RDM_WIRE_OK;
 
 	if (!message && packet->type == OFI_RDM_WIRE_SEG_ASKED)
-		message = peer->assembling = find_asked(peer, packet->id);
+		message = peer->assembling = ofi_rdm_proto_rndv_asked_for(peer, packet->id);
 	if (!message || message->packet.id != packet->id || message->got != packet->offset ||
 	    packet->payload_len > message->total - message->got)
 		return OFI_RDM_WIRE_E_SEQUENCE;
@@ -348,6 +341,7 @@ enum ofi_rdm_wire_error ofi_rdm_proto_in_segment(struct ofi_rdm_proto_peer *peer
 	if (error || message->got < message->total)
 		return error;
 	peer->assembling = NULL;
+	in_refund(message, message->charged - message->promised);
 	message->state = OFI_RDM_PROTO_IN_WHOLE;
 	if (message->recv || message->discard)
 		complete_segments(message);

@@ -91,6 +91,10 @@ enum ofi_rdm_wire_error ofi_rdm_proto_in_segment(struct ofi_rdm_proto_peer *peer
  */
 int ofi_rdm_proto_rndv_announce(struct ofi_rdm_proto_out *out);
 void ofi_rdm_proto_rndv_start(struct ofi_rdm_proto_in *in);
+/* Asks for the segments of a message without a receive and charges bytes for them in advance. */
+void ofi_rdm_proto_rndv_ask(struct ofi_rdm_proto_in *in, uint64_t bytes);
+/* Returns the message whose segments we have asked for, by its number at the sender, or NULL. */
+struct ofi_rdm_proto_in *ofi_rdm_proto_rndv_asked_for(struct ofi_rdm_proto_peer *peer, uint32_t id);
 void ofi_rdm_proto_rndv_pump(struct ofi_rdm_proto_peer *peer);
 /* Tells the sender that its memory is no longer needed, then ends the message. */
 void ofi_rdm_proto_rndv_fin(struct ofi_rdm_proto_in *in);

@@ -188,6 +188,25 @@ static void ask_for_segments(struct ofi_rdm_proto_in *in)
 	ofi_rdm_proto_owe(in->peer, &in->item, OFI_RDM_PROTO_OWES_SEG_REQ);
 }
 
+struct ofi_rdm_proto_in *ofi_rdm_proto_rndv_asked_for(struct ofi_rdm_proto_peer *peer, uint32_t id)
+{
+	struct ofi_rdm_proto_in *in;
+
+	TAILQ_FOREACH (in, &peer->ins, link)
+		if (in->asked && in->state == OFI_RDM_PROTO_IN_ASSEMBLING && !in->item.owes &&
+		    in->packet.id == id)
+			break;
+	return in;
+}
+
+void ofi_rdm_proto_rndv_ask(struct ofi_rdm_proto_in *in, uint64_t bytes)
+{
+	ask_for_segments(in);
+	in->promised = bytes;
+	in->charged += bytes;
+	ofi_rdm_flow_charge(&in->peer->proto->budget, &in->peer->flow, bytes);
+}
+
 /*
  * Returns true if the sender is to write. A collective receive must be able to end without the
  * peer's help.

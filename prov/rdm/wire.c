@@ -58,6 +58,7 @@ static const struct shape shapes[OFI_RDM_WIRE_TYPES] = {
 	[OFI_RDM_WIRE_HALT] = SHAPE(0, 0),
 	[OFI_RDM_WIRE_SEG_REQ] = SHAPE(0, 0),
 	[OFI_RDM_WIRE_SEG_ASKED] = SHAPE(HAS_OFFSET | HAS_PAYLOAD, 0),
+	[OFI_RDM_WIRE_SEG_OFFER] = SHAPE(0, 0),
 };
 
 static const char *const errors[OFI_RDM_WIRE_ERRORS] = {

@@ -28,6 +28,7 @@
  *   BYE_RSP     status: 0 if nothing more will be sent on the connection, or FI_EBUSY
  *   SEG_REQ     asks for the announced message `id` in segments: it cannot be read or written
  *   SEG_ASKED   offset payload: these segments, starting at offset 0
+ *   SEG_OFFER   the sender wants to end the connection: asks for a SEG_REQ for what it announced
  *   RMA_EVENT   total [data] regions[count]: the sender wrote the regions; with READ: it read them
  *
  * `id` is the sender's number of the message or request.
@@ -73,6 +74,7 @@ enum ofi_rdm_wire_type {
 	OFI_RDM_WIRE_HALT,
 	OFI_RDM_WIRE_SEG_REQ,
 	OFI_RDM_WIRE_SEG_ASKED,
+	OFI_RDM_WIRE_SEG_OFFER,
 	OFI_RDM_WIRE_TYPES
 };
 

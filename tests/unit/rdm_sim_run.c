@@ -133,7 +133,7 @@ static void init_endpoint(int e)
 		.segmented = sim_random(2) ? 400 : 0,
 		.write = sim_random(2),
 		.descriptors = sim_random(2),
-		.unexpected = 300 + sim_random(3000),
+		.unexpected = 300 + sim_random(sim_random(4) ? 3000 : 30000),
 	};
 	int i;
 
