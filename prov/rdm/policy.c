@@ -28,6 +28,7 @@ static void conn_up(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, uin
 	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_UP);
 	conn->wanted = false;
 	conn->attempts = 0;
+	conn->refused = 0;
 	conn->drains = 0;
 	conn->used = set->now;
 	conn->unused = true;
@@ -93,6 +94,14 @@ static void on_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 		ofi_rdm_conn_retry(set, conn, FI_ECONNREFUSED);
 		break;
 	case OFI_RDM_CMWIRE_RESOURCES:
+		if (!conn->refused)
+			conn->refused = set->now;
+		ofi_rdm_conn_answered(set, conn);
+		ofi_rdm_conn_retry(set, conn, FI_ECONNREFUSED);
+		/* For a connection to ourselves there is a place for one end only. */
+		if (!conn->order)
+			ofi_rdm_conn_full(set, conn);
+		break;
 	case OFI_RDM_CMWIRE_CLOSING:
 	case OFI_RDM_CMWIRE_IN_USE:  /* the peer soon forgets our address's former owner */
 	case OFI_RDM_CMWIRE_UNKNOWN: /* the peer may insert our address soon */
@@ -108,12 +117,16 @@ static void on_failed(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	set->action->what |= OFI_RDM_CONN_DO_ABANDON;
 	ofi_rdm_conn_retry(set, conn, set->input->err ? set->input->err : FI_ECONNABORTED);
+	if (set->input->full)
+		ofi_rdm_conn_full(set, conn);
 }
 
 /* The accepted attempt failed. */
 static void on_offer_failed(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	ofi_rdm_conn_retry_offer(set, conn, set->input->err ? set->input->err : FI_ECONNABORTED);
+	if (set->input->full)
+		ofi_rdm_conn_full(set, conn);
 }
 
 static void on_broken(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)

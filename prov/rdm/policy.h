@@ -24,7 +24,8 @@
  * operations on it are held back, both sides wait until nothing is in flight, and they agree to
  * disconnect (BYE), so nothing is lost. A connection that does not drain soon is resumed and
  * another one is tried, because it may be waiting for data from a third peer. Peers that were
- * refused for lack of room and peers that wait here take turns.
+ * refused for lack of room and peers that wait here take turns. When the device is full, the cap is
+ * what there is; it then grows by one each second, because others may have left some room.
  *
  * Strangers get a share of the connections, which their hosts divide among themselves. When no
  * connection is free, a host that has more than the requesting host gives one up; a host can also
@@ -119,6 +120,7 @@ struct ofi_rdm_conn_input {
 	bool idle;	 /* nothing is in flight */
 	bool stranger;	 /* the endpoint knows the peer only from this request */
 	bool tight;	 /* strangers may not use the device's remaining resources */
+	bool full;	 /* FAILED: the device has no resources for the attempt */
 	int err;	 /* FI_E* */
 };
 
@@ -185,6 +187,7 @@ struct ofi_rdm_conn {
 	uint64_t spared;   /* UP: not a victim before this time */
 	uint64_t used;	   /* time of the last traffic that the caller reported */
 	uint64_t asked;	   /* time when it was first asked to end, if it has not ended */
+	uint64_t refused;  /* time when the peer first lacked resources for us; 0: it does not */
 	struct ofi_rdm_due_node due;
 	TAILQ_ENTRY(ofi_rdm_conn) link;	  /* in set.ready or set.ups */
 	TAILQ_ENTRY(ofi_rdm_conn) fellow; /* in the host's list of strangers */
@@ -211,6 +214,9 @@ struct ofi_rdm_conn_set {
 	uint32_t connecting; /* number of young requests */
 	uint32_t open;	     /* number of connections and attempts */
 	uint32_t strangers;  /* how many of these are strangers' */
+	uint32_t ending;     /* number of ended ones that still use the device; the caller counts */
+	uint32_t cap;  /* number of connections, ended or not, when the device was last full */
+	uint64_t full; /* time when it was */
 	/* Number of our last request; sent in requests and replies. */
 	uint32_t serial;
 	uint32_t going;	 /* number of connections that are about to make room */

@@ -22,6 +22,11 @@ void ofi_rdm_conn_settle(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn
 /* Returns true for states with a queue pair, or in which one is being created. */
 bool ofi_rdm_conn_is_open(enum ofi_rdm_conn_state state);
 bool ofi_rdm_conn_has_room(const struct ofi_rdm_conn_set *set);
+/*
+ * Called after an attempt for which the device had no resources. While other connections can end
+ * for it, it waits for room, and its peer is not silent.
+ */
+void ofi_rdm_conn_full(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
 /* The first counts a probe and starts waiting for its answer; the second ends the silence. */
 void ofi_rdm_conn_asked(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
 void ofi_rdm_conn_answered(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);

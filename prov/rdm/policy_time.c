@@ -6,16 +6,17 @@
 #include "src/ds/container.h"
 #include "src/ds/min.h"
 
-#define LOOK_MS 2  /* interval for checking whether a connection has drained */
-#define PROBES	4  /* unanswered probes after which a host counts as gone */
-#define BEHIND	16 /* the same while we are behind in reading answers */
-#define LOOKS	64 /* connections examined for a victim */
+#define LOOK_MS 2    /* interval for checking whether a connection has drained */
+#define PROBES	4    /* unanswered probes after which a host counts as gone */
+#define BEHIND	16   /* the same while we are behind in reading answers */
+#define LOOKS	64   /* connections examined for a victim */
+#define GROW_MS 1000 /* interval after which a full device is asked for one more connection */
 
 void ofi_rdm_conn_set_init(struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn_params *params)
 {
 	int i;
 
-	*set = (struct ofi_rdm_conn_set){ .params = *params };
+	*set = (struct ofi_rdm_conn_set){ .params = *params, .cap = UINT32_MAX };
 	TAILQ_INIT(&set->ready);
 	TAILQ_INIT(&set->ups);
 	for (i = 0; i < OFI_RDM_CONN_HOSTS; i++)
@@ -135,15 +136,36 @@ static uint64_t conn_backoff(const struct ofi_rdm_conn_set *set, const struct of
 	return most / 2 + params->random(params->arg) % (most / 2 + 1);
 }
 
+/* Returns how many more connections are allowed, and fit in the device as far as is known. */
+static uint64_t free_places(const struct ofi_rdm_conn_set *set)
+{
+	uint64_t cap = set->cap + (set->now - set->full) / GROW_MS;
+	uint64_t used = (uint64_t)set->open + set->ending;
+
+	if (used >= cap || set->open >= set->params.cap)
+		return 0;
+	return ofi_min(cap - used, set->params.cap - set->open);
+}
+
 bool ofi_rdm_conn_has_room(const struct ofi_rdm_conn_set *set)
 {
-	return set->open < set->params.cap;
+	return free_places(set) > 0;
+}
+
+void ofi_rdm_conn_full(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
+{
+	uint32_t used = set->open + set->ending;
+
+	set->cap = used ? used : 1;
+	set->full = set->now;
+	if (used)
+		ofi_rdm_conn_answered(set, conn);
 }
 
 /* Returns true if the last place is reserved for a peer that was refused recently. */
 static bool must_yield(const struct ofi_rdm_conn_set *set)
 {
-	return set->now < set->yield && set->open + 1 >= set->params.cap;
+	return set->now < set->yield && free_places(set) <= 1;
 }
 
 /* Sends a request if that is possible now and no other peer has waited longer. */
@@ -183,6 +205,7 @@ void ofi_rdm_conn_start(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 	conn->wanted = true;
 	ofi_rdm_conn_answered(set, conn);
 	conn->attempts = 0;
+	conn->refused = 0;
 	conn->err = FI_ETIMEDOUT;
 	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_WAITING);
 	conn->timer = set->now;

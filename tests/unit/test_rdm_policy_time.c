@@ -318,6 +318,128 @@ static void test_behind_again(void **state)
 	the_set.behind = false;
 }
 
+static const struct ofi_rdm_conn_input full = {
+	.event = OFI_RDM_CONN_FAILED,
+	.full = true,
+	.err = FI_ENOMEM,
+};
+
+/* Waits for a second attempt, which has no room for as long as the first connection lasts. */
+static void expect_eviction(struct ofi_rdm_conn *conn)
+{
+	struct ofi_rdm_conn_action action;
+
+	assert_int_equal(conn->state, OFI_RDM_CONN_WAITING);
+	the_set.now = conn->timer;
+	assert_null(ofi_rdm_conn_poll(&the_set, &action));
+	assert_int_equal(action.what, OFI_RDM_CONN_DO_EVICT);
+}
+
+/* A device without room for the connections that are allowed has as many as it has room for. */
+static void test_full(void **state)
+{
+	struct ofi_rdm_conn *first = conn_in(OFI_RDM_CONN_UP, 1), *second = &conns[1];
+	struct ofi_rdm_conn_action action;
+	int i;
+
+	(void)state;
+	step_event(second, OFI_RDM_CONN_WANT);
+	for (i = 0; i < 20; i++) {
+		assert_int_equal(second->state, OFI_RDM_CONN_CONNECTING);
+		after(second, full);
+		expect_eviction(second);
+		/* Another one is tried once a second; operations wait as long as necessary. */
+		the_set.now = the_set.full + 999;
+		assert_null(ofi_rdm_conn_poll(&the_set, &action));
+		the_set.now++;
+		assert_ptr_equal(ofi_rdm_conn_poll(&the_set, &action), second);
+		assert_int_equal(action.what, OFI_RDM_CONN_DO_CONNECT);
+	}
+	after(second, full);
+	expect_eviction(second);
+	step_event(first, OFI_RDM_CONN_DISCONNECTED);
+	assert_ptr_equal(ofi_rdm_conn_poll(&the_set, &action), second);
+	assert_int_equal(action.what, OFI_RDM_CONN_DO_CONNECT);
+	step_event(second, OFI_RDM_CONN_ESTABLISHED);
+	/* There are never more than are allowed. */
+	the_set.now += 60000;
+	step_event(first, OFI_RDM_CONN_WANT);
+	step_event(first, OFI_RDM_CONN_ESTABLISHED);
+	assert_int_equal(first->state, OFI_RDM_CONN_UP);
+	step_event(&conns[2], OFI_RDM_CONN_WANT);
+	assert_int_equal(conns[2].state, OFI_RDM_CONN_WAITING);
+}
+
+/* A peer that could not be accepted gets the place of another one when it asks again. */
+static void test_full_accepts(void **state)
+{
+	const struct ofi_rdm_conn_input request = { .event = OFI_RDM_CONN_REQUEST,
+						    .incarnation = 5 };
+	struct ofi_rdm_conn_action action;
+
+	(void)state;
+	conn_in(OFI_RDM_CONN_UP, 1);
+	assert_int_equal(after(&conns[1], request).what, OFI_RDM_CONN_DO_ACCEPT);
+	assert_int_equal(after(&conns[1], full).what, OFI_RDM_CONN_DO_ABANDON);
+	the_set.now += 20;
+	conns[1].fresh = 0;
+	action = after(&conns[1], request);
+	assert_int_equal(action.what, OFI_RDM_CONN_DO_REJECT | OFI_RDM_CONN_DO_EVICT);
+	assert_int_equal(action.reason, OFI_RDM_CMWIRE_BUSY);
+}
+
+/* Operations fail if there is no other connection that could end. */
+static void test_full_of_others(void **state)
+{
+	struct ofi_rdm_conn *conn = conn_in(OFI_RDM_CONN_CONNECTING, 1);
+	uint64_t start = the_set.now;
+	struct ofi_rdm_conn_action action = { 0 };
+
+	(void)state;
+	while (conn->state != OFI_RDM_CONN_IDLE) {
+		if (conn->state == OFI_RDM_CONN_CONNECTING)
+			after(conn, full);
+		the_set.now = ofi_rdm_conn_next(&the_set);
+		ofi_rdm_conn_poll(&the_set, &action);
+	}
+	assert_in_range(the_set.now - start, GIVE_UP / 2, GIVE_UP + 200);
+	assert_int_equal(action.what, OFI_RDM_CONN_DO_FAIL);
+	assert_int_equal(action.err, FI_ENOMEM);
+	/* A connection to ourselves needs two places. */
+	conn_in(OFI_RDM_CONN_UP, 0);
+	step_event(&conns[1], OFI_RDM_CONN_WANT);
+	after(&conns[1], (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_REJECTED,
+						      .reason = OFI_RDM_CMWIRE_RESOURCES });
+	expect_eviction(&conns[1]);
+}
+
+/* A peer that lacks resources is waited for, and it is known for how long. */
+static void test_refused(void **state)
+{
+	const struct ofi_rdm_conn_input refuse = { .event = OFI_RDM_CONN_REJECTED,
+						   .reason = OFI_RDM_CMWIRE_RESOURCES };
+	struct ofi_rdm_conn *conn = conn_in(OFI_RDM_CONN_CONNECTING, 1);
+	struct ofi_rdm_conn_action action;
+	uint64_t start = the_set.now = 100;
+
+	(void)state;
+	assert_int_equal(conn->refused, 0);
+	while (the_set.now < start + 3 * GIVE_UP) {
+		if (conn->state == OFI_RDM_CONN_CONNECTING)
+			after(conn, refuse);
+		the_set.now = ofi_rdm_conn_next(&the_set);
+		ofi_rdm_conn_poll(&the_set, &action);
+	}
+	assert_int_equal(conn->refused, start);
+	while (conn->state != OFI_RDM_CONN_CONNECTING) {
+		assert_int_equal(conn->state, OFI_RDM_CONN_WAITING);
+		the_set.now = ofi_rdm_conn_next(&the_set);
+		ofi_rdm_conn_poll(&the_set, &action);
+	}
+	step_event(conn, OFI_RDM_CONN_ESTABLISHED);
+	assert_int_equal(conn->refused, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -329,6 +451,10 @@ int main(void)
 		cmocka_unit_test(test_own_silence),
 		cmocka_unit_test(test_behind),
 		cmocka_unit_test(test_behind_again),
+		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_full_accepts),
+		cmocka_unit_test(test_full_of_others),
+		cmocka_unit_test(test_refused),
 	};
 
 	return cmocka_run_group_tests_name("rdm_policy_time", tests, NULL, NULL);

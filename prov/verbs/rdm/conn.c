@@ -175,6 +175,7 @@ void vrb_rdm_conn_end(struct vrb_rc_conn *conn, int err)
 	else if (conn->state >= VRB_RC_CONN_ACCEPTED)
 		rdma_disconnect(conn->id);
 	conn->state = VRB_RC_CONN_ENDED;
+	vrb_rc(conn->ep)->conns.set.ending += conn->qp_num != 0;
 	conn->live = false;
 	vrb_rc_conn_drop_rights(conn);
 	vrb_rc(conn->ep)->recent_qp = VRB_RDM_NO_QP;
@@ -321,8 +322,12 @@ struct ofi_rdm_conn_action vrb_rdm_conn_step(struct ofi_rdm_peer *peer,
 
 void vrb_rdm_conn_step_failed(struct ofi_rdm_peer *peer, int err)
 {
-	vrb_rdm_conn_step(peer,
-			  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_FAILED, .err = err });
+	struct ofi_rdm_conn_input input = { .event = OFI_RDM_CONN_FAILED, .err = err };
+
+	/* FI_EAGAIN is a limit of the control group. Datagrams leave nothing that others need. */
+	input.full =
+		!vrb_rc(peer->ep)->ud && (err == FI_ENOMEM || err == FI_ENOSPC || err == FI_EAGAIN);
+	vrb_rdm_conn_step(peer, input);
 }
 
 void vrb_rdm_conn_retry_post(struct ofi_rdm_proto_peer *of)

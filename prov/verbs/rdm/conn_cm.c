@@ -198,6 +198,21 @@ static void conn_answered(struct vrb_rc_conn *conn, const struct rdma_cm_event *
 		vrb_rdm_conn_step_failed(conn->peer, err);
 }
 
+/* Warns if the peer has lacked resources for as long as a silent one would be waited for. */
+static void warn_refused(const struct ofi_rdm_peer *peer)
+{
+	const struct ofi_rdm_conn_set *set = &vrb_rc(peer->ep)->conns.set;
+	uint64_t since = vrb_rc_peer(peer)->policy.refused;
+	char text[OFI_ADDR_STRLEN];
+
+	if (since && set->now - since >= set->params.give_up)
+		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL,
+			       "peer %s has refused for %u s: %s; operations to it wait\n",
+			       vrb_rdm_conn_name(peer, text),
+			       (unsigned int)(set->now - since) / 1000,
+			       ofi_rdm_cmwire_reason_text(OFI_RDM_CMWIRE_RESOURCES));
+}
+
 /*
  * A reject without a reason of this protocol means that no endpoint listens there, or that its host
  * has too many requests for it: the attempt is repeated.
@@ -227,6 +242,7 @@ static void conn_rejected(struct vrb_rc_conn *conn, const struct rdma_cm_event *
 		vrb_rdm_conn_step(conn->peer, input);
 	else
 		conn_cm_drop(conn, input);
+	warn_refused(conn->peer);
 }
 
 /* Both sides. */

@@ -28,10 +28,15 @@ static bool was_used(struct ofi_rdm_peer *peer)
 	return used;
 }
 
-/* Returns true if as many connections are ending as are needed. */
+/*
+ * Returns true if as many connections are ending as are needed. If the device is full, those that
+ * it still has count.
+ */
 static bool enough_leave(const struct ofi_rdm_conn_set *set)
 {
-	return set->going && set->going >= set->queued;
+	uint32_t leave = set->going + (set->open < set->params.cap ? set->ending : 0);
+
+	return leave && leave >= set->queued;
 }
 
 /*

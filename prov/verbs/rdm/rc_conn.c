@@ -166,6 +166,7 @@ void vrb_rc_conn_free(struct vrb_rc_conn *conn)
 	vrb_shm_conn_close(conn);
 	vrb_ud_conn_close(conn);
 	vrb_rc_table_remove(&vrb_rc(conn->ep)->by_qp, conn);
+	vrb_rc(conn->ep)->conns.set.ending -= conn->state >= VRB_RC_CONN_ENDED && conn->qp_num;
 	vrb_rc(conn->ep)->room.left += room_of(conn->ep, conn->size);
 	if (conn->peer)
 		vrb_rc_peer(conn->peer)->conns--;
