@@ -13,7 +13,7 @@
 #include "prov/verbs/rdm/shm.h"
 #include "ud_flows.h"
 
-enum { ALL = 7, QPN = 77, MINUTE = 60000000 };
+enum { ALL = 7, QPN = 77 };
 
 static const struct ud_net_params calm = { .grows = ALL };
 
@@ -278,31 +278,6 @@ static void a_peer_may_have_none(void **state)
 		params.rc_fails = steps[i];
 		is_refused(&params, 0);
 	}
-}
-
-/* It may be for lack of memory. Whoever has failed does not ask: failing again would end it. */
-static void a_failure_to_answer_is_for_a_minute(void **state)
-{
-	struct ud_net_params params = calm;
-
-	(void)state;
-	params.rc_failing = 2;
-	params.rc_fails = IBV_QPS_RTR;
-	ud_net_set(&params);
-	ud_flows_deserve(0);
-	ud_flows_settle();
-	assert_int_equal(ud_net_rc_count(0) + ud_net_rc_count(1), 0);
-	ud_net_set(&calm);
-	ud_flows_deserve(0);
-	ud_flows_settle();
-	ud_net_pass(MINUTE);
-	ud_flows_deserve(1);
-	ud_flows_settle();
-	assert_int_equal(ud_net_rc_count(0) + ud_net_rc_count(1), 0);
-	ud_flows_deserve(0);
-	ud_flows_settle();
-	assert_int_equal(ud_net_rc_count(0) + ud_net_rc_count(1), 2);
-	assert_int_equal(ud_flow_conns[0]->endings + ud_flow_conns[1]->endings, 0);
 }
 
 /* The peer relies on the queue pair of whoever has asked. */
@@ -572,7 +547,6 @@ int main(void)
 		TEST(few_messages_get_none),
 		TEST(both_ask_at_once),
 		cmocka_unit_test(a_peer_may_have_none),
-		TEST(a_failure_to_answer_is_for_a_minute),
 		TEST(failing_after_asking_ends_it),
 		TEST(there_is_a_limit),
 		TEST(strangers_get_less),

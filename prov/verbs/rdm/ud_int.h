@@ -233,7 +233,7 @@ struct vrb_ud_conn {
 	/* The score tells what both ends have posted lately, as of the time `scored` in us. */
 	uint64_t score, scored;
 	uint64_t rc_again;   /* in us: until then no queue pair is asked for */
-	uint64_t rc_rest;    /* in us: until then there is none: one was given back, or failed */
+	uint64_t rc_rest;    /* in us: until then there is none, as one was given back */
 	uint8_t rc_refusals; /* in a row */
 	struct {
 		uint32_t number, psn, reads;

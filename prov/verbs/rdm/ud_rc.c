@@ -29,7 +29,6 @@
 #define WORTH_RDMA  65536u	 /* the same of a read or a write */
 #define RETRY_US    10000	 /* first delay until a queue pair is tried again */
 #define RETRIES	    5		 /* doublings of that delay */
-#define FAILED_US   60000000	 /* how long no queue pair is tried after one did not connect */
 #define WAITS	    64u		 /* posting fails after so many, until all others complete */
 #define LEAST	    64u		 /* receives of which half is still enough */
 #define READS_MAX   255u
@@ -296,10 +295,7 @@ void vrb_ud_rc_answer(struct vrb_ud_conn *ud)
 		/* Nobody knows its number, so nothing can have arrived. */
 		ud->conn->takes = false;
 		vrb_ud_rc_close(ud);
-		/* It may succeed later. If this end asked and failed again, that would end all. */
-		ud->rc_rest = vrb_ud_of(ud)->now + FAILED_US;
-		ud->rc_again = UINT64_MAX;
-		rc_refuse(ud, true);
+		rc_refuse(ud, false);
 		return;
 	}
 	ud->rc_due = true;
