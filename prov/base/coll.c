@@ -234,6 +234,7 @@ static void op_run(struct ofi_coll_op *op)
 	if (op->running || op->canceled)
 		return;
 	op->running = true;
+	op->stalled = false;
 	while (op->next < op->plan.count && step_do(op, &op->plan.step[op->next]))
 		op->next++;
 	op->running = false;
@@ -403,7 +404,7 @@ bool ofi_coll_refuse(struct ofi_coll_group *group)
 
 	TAILQ_FOREACH (op, &group->ops, link) {
 		op->canceled = true;
-		if (op->join && !coll_refuse(op))
+		if (op->join && !coll_refuse(op) && !op->owed)
 			all = false;
 	}
 	return all;

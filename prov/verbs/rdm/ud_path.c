@@ -125,5 +125,7 @@ bool vrb_ud_takes_host(const struct ofi_rdm_ep *ep, const uint8_t *gid)
 {
 	struct vrb_ud *all = vrb_rc(ep)->ud;
 
-	return !all || vrb_ah_takes_stranger(vrb_rc_domain(ep)) || vrb_ud_has_path(all, gid);
+	/* On InfiniBand, the GID of an IP address is not that of a path. */
+	return !all || all->port.link_layer == IBV_LINK_LAYER_INFINIBAND ||
+	       vrb_ah_takes_stranger(vrb_rc_domain(ep)) || vrb_ud_has_path(all, gid);
 }

@@ -45,7 +45,7 @@ static int report_wr(struct vrb_ud_conn *ud, enum ibv_wc_status status, struct i
 	if (reports) {
 		*wc = vrb_rdm_wc_sent(wr->wr_id, ud->conn->qp_num);
 		wc->status = status;
-		wc->vendor_err = ud->vendor_err;
+		wc->vendor_err = status == IBV_WC_SUCCESS ? 0 : ud->vendor_err;
 	}
 	STAILQ_REMOVE_HEAD(&ud->wrs, link);
 	vrb_ud_wr_free(ud, wr);
@@ -308,7 +308,7 @@ void vrb_ud_arm(struct ofi_rdm_ep *ep)
 	while ((ud = take(all, VRB_UD_LATE))) {
 		if (ud->ack.owes != OFI_RDM_ACK_NEVER)
 			ack_late(ud);
-		vrb_ud_watch(ud);
+		serve(all, ud);
 	}
 }
 

@@ -213,7 +213,7 @@ static enum ibv_wc_status status_of(const struct vrb_ud *all, const struct ibv_w
 		[13] = IBV_WC_RESP_TIMEOUT_ERR,	 /* no answer any more */
 		[15] = IBV_WC_RESP_TIMEOUT_ERR,	 /* no answer ever */
 	};
-	size_t code = all->unordered ? wc->vendor_err : 0;
+	size_t code = all->unordered && wc->status ? wc->vendor_err : 0;
 
 	return code < sizeof(known) / sizeof(*known) && known[code] ? known[code] : wc->status;
 }
@@ -271,7 +271,7 @@ void vrb_ud_reported(struct vrb_ud *all, const struct ibv_wc *wc)
 	if (!status || status == IBV_WC_RNR_RETRY_EXC_ERR)
 		ofi_rdm_ack_heard(&tx->ud->ack, all->now);
 	else if (!tx->ud->broken)
-		tx->ud->vendor_err = wc->vendor_err;
+		tx->ud->vendor_err = tx->reads || is_gone(status) ? wc->vendor_err : 0;
 	if (tx->reads)
 		read_reported(all, tx, status);
 	else if (status == IBV_WC_RNR_RETRY_EXC_ERR)
