@@ -143,8 +143,7 @@ static void enlist(uint32_t number, pid_t pid)
 	*entry_of(number) = (struct entry){ .number = number, .pid = pid };
 }
 
-/* A process that its parent has not waited for yet has no queue pairs any more. */
-static bool has_ended(pid_t pid)
+bool fake_is_in(pid_t pid, const char *states)
 {
 	char path[32], text[256];
 	const char *name_end;
@@ -154,12 +153,18 @@ static bool has_ended(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	fd = open(path, O_RDONLY);
 	if (fd < 0)
-		return errno == ENOENT;
+		return errno == ENOENT && strchr(states, 'X');
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[n < 0 ? 0 : n] = '\0';
 	name_end = strrchr(text, ')');
-	return n <= 0 || (name_end && name_end[1] && strchr("ZX", name_end[2]));
+	return name_end && name_end[1] && strchr(states, name_end[2]);
+}
+
+/* A process that its parent has not waited for yet has no queue pairs any more. */
+static bool has_ended(pid_t pid)
+{
+	return fake_is_in(pid, "ZX");
 }
 
 enum ibv_wc_status fake_owner(uint32_t number, pid_t *pid)
@@ -263,6 +268,10 @@ static void srd_send(int i, struct ibv_send_wr *wr)
 
 	pthread_mutex_lock(&lock);
 	wr->send_flags |= IBV_SEND_SIGNALED;
+	if (fake_keep(srds[i].qp, &wc, wr->wr.ud.remote_qpn)) {
+		pthread_mutex_unlock(&lock);
+		return;
+	}
 	wc.status = fate(wr->wr.ud.remote_qpn, &srds[i].seed);
 	if (wc.status && srds[i].refused_count < REFUSED_MAX) {
 		srds[i].refused[srds[i].refused_count++] = wc;
@@ -287,6 +296,7 @@ static int srd_poll(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 		while (n < count && srds[i].refused_count)
 			wc[n++] = srds[i].refused[--srds[i].refused_count];
 	}
+	n += fake_kept_poll(cq, count - n, wc + n);
 	pthread_mutex_unlock(&lock);
 	return n + fake_reader_poll(cq, count - n, wc + n);
 }
@@ -323,24 +333,6 @@ static int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_
 }
 
 /*
- * Adds the device's code of an error (efa_io_defs.h of Linux). libefa 44, which FAKE_LIBEFA44
- * stands for, has a general status for some of them.
- */
-static void put_code(struct ibv_wc *wc)
-{
-	static const uint8_t codes[] = {
-		[IBV_WC_WR_FLUSH_ERR] = 1,	 [IBV_WC_LOC_PROT_ERR] = 5,
-		[IBV_WC_REM_ACCESS_ERR] = 7,	 [IBV_WC_REM_INV_RD_REQ_ERR] = 9,
-		[IBV_WC_RNR_RETRY_EXC_ERR] = 10, [IBV_WC_RESP_TIMEOUT_ERR] = 15,
-		[IBV_WC_GENERAL_ERR] = 0,
-	};
-
-	wc->vendor_err = codes[wc->status];
-	if ((wc->vendor_err == 7 || wc->vendor_err == 15) && getenv("FAKE_LIBEFA44"))
-		wc->status = IBV_WC_GENERAL_ERR;
-}
-
-/*
  * Shuffles what is there, except received packets: SRD has no order, but a packet that was sent
  * once another had arrived does not overtake it in the queue.
  */
@@ -359,7 +351,7 @@ static int fake_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 	n += srd;
 	for (i = 0; i < n; i++) {
 		wc[i].wc_flags &= ~(unsigned int)IBV_WC_GRH;
-		put_code(&wc[i]);
+		fake_put_code(&wc[i]);
 		srd = srd_of_number(wc[i].qp_num);
 		if (srd >= 0 && wc[i].opcode == IBV_WC_RECV && wc[i].status == IBV_WC_SUCCESS)
 			wc[i].byte_len -= GRH;
@@ -569,6 +561,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 	fake_reader_close(qp);
 	pthread_mutex_lock(&lock);
 	post_held(i);
+	fake_keep_none(qp);
 	enlist(qp->qp_num, 0);
 	err = call(qp);
 	srds[i].qp = NULL;

@@ -39,4 +39,18 @@ void *fake_share(const char *name, size_t size);
  */
 enum ibv_wc_status fake_owner(uint32_t number, pid_t *pid);
 
+/* Returns true if the process is in one of these states of proc(5); X if it does not exist. */
+bool fake_is_in(pid_t pid, const char *states);
+/*
+ * Returns true if the packet to that queue pair, whose completion is to be like that, stays in the
+ * queue for now.
+ */
+bool fake_keep(const struct ibv_qp *qp, const struct ibv_wc *wc, uint32_t to);
+/* Reports packets that have stayed for long enough. Returns the number of completions. */
+int fake_kept_poll(const struct ibv_cq *cq, int count, struct ibv_wc *wc);
+/* The queue pair is destroyed. */
+void fake_keep_none(const struct ibv_qp *qp);
+/* Adds the device's code of an error. */
+void fake_put_code(struct ibv_wc *wc);
+
 #endif

@@ -6,7 +6,7 @@
 #include "prov/verbs/cm/cm_wire.h"
 #include "ud_net.h"
 
-enum { MARK = 0x12345678, LEN = 100 };
+enum { MARK = 0x12345678, LEN = 100, MANY = 600 };
 
 /* The last event of each kind, with what it carries. */
 static struct rdma_cm_event asked, answered;
@@ -59,6 +59,8 @@ static int begin(void **state)
 static int end(void **state)
 {
 	(void)state;
+	ud_net_set(&calm);
+	ud_net_pass(1);
 	ud_net_end();
 	return 0;
 }
@@ -299,6 +301,30 @@ static void a_message_needs_no_confirmation(void **state)
 	assert_null(passive->rc.ud->letter);
 }
 
+/* Those to hosts that are down stay in the device's queue: one for each connection, in its half. */
+static void letters_leave_room_for_packets(void **state)
+{
+	const struct vrb_ud *all = ud_nodes[0].rc.ud;
+	struct ud_net_params down = calm;
+	unsigned int i;
+
+	(void)state;
+	down.down = 1;
+	ud_net_set(&down);
+	ask(0);
+	watch(3000);
+	assert_int_equal(all->sq_head - all->sq_tail, 1);
+	for (i = 1; i < MANY; i++) {
+		active = ud_net_conn(0);
+		ask(0);
+	}
+	watch(200);
+	assert_int_equal(all->sq_head - all->sq_tail, (all->sq_depth - VRB_UD_RESERVE) / 2);
+	ud_net_set(&calm);
+	watch(2000);
+	assert_in_range(asks, MANY, 5 * MANY);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -313,6 +339,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_answer_that_is_repeated_is_confirmed_again,
 						begin, end),
 		cmocka_unit_test_setup_teardown(a_message_needs_no_confirmation, begin, end),
+		cmocka_unit_test_setup_teardown(letters_leave_room_for_packets, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

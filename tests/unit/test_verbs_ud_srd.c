@@ -6,6 +6,8 @@
 #include "prov/verbs/provider/err.h"
 #include "ud_net.h"
 
+enum { MANY = 40 };
+
 static const struct ud_net_params calm;
 
 /* One connection, between nodes 0 and 1. */
@@ -24,6 +26,8 @@ static int begin(void **state)
 static int end(void **state)
 {
 	(void)state;
+	ud_net_set(&calm);
+	ud_net_pass(1);
 	ud_net_end();
 	return 0;
 }
@@ -130,6 +134,40 @@ static void waits_for_a_receiver_are_doubled_and_capped(void **state)
 	assert_int_equal(active->rc.ud->ready_wait, 0);
 }
 
+static void write_window(struct ud_conn *conn, unsigned int node)
+{
+	static uint8_t bytes[10];
+	unsigned int i;
+
+	for (i = 0; i < OFI_RDM_SEQ_WINDOW; i++)
+		assert_int_equal(ud_net_post(conn, IBV_WR_RDMA_WRITE, bytes, sizeof(bytes),
+					     (uintptr_t)ud_nodes[node].region,
+					     ud_nodes[node].mr.rkey, 8),
+				 0);
+}
+
+/* Packets to hosts that are down stay in the device's queue, and leave room for others. */
+static void hosts_that_are_down_leave_room(void **state)
+{
+	const struct ud_net_params down = { .down = 1 };
+	unsigned int i, counts[IBV_WC_GENERAL_ERR] = { 0 };
+	struct ud_conn *to_down[MANY], *live, *other;
+
+	(void)state;
+	for (i = 0; i < MANY; i++)
+		ud_net_join(0, 1, &to_down[i], &other);
+	ud_net_join(0, 2, &live, &other);
+	ud_net_set(&down);
+	for (i = 0; i < MANY; i++)
+		write_window(to_down[i], 1);
+	write_window(live, 2);
+	ud_net_watch(60000, counts);
+	assert_int_equal(counts[IBV_WC_SUCCESS], OFI_RDM_SEQ_WINDOW);
+	ud_net_set(&calm);
+	ud_net_watch(1000000, counts);
+	assert_int_equal(counts[IBV_WC_SUCCESS], (MANY + 1) * OFI_RDM_SEQ_WINDOW);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -140,6 +178,7 @@ int main(void)
 		TEST(a_host_that_does_not_answer_is_told_at_once),
 		TEST(a_host_that_has_never_answered_is_told_at_once),
 		TEST(a_packet_that_fails_locally_is_sent_again),
+		TEST(hosts_that_are_down_leave_room),
 		TEST(waits_for_a_receiver_are_doubled_and_capped),
 	};
 

@@ -22,8 +22,8 @@ struct read {
 static struct ibv_qp_ex interfaces[UD_NODES];
 static struct read reads[READS];
 static struct read *next;
-static struct ibv_wc held[READS];
-static unsigned int holders[READS], held_count;
+static struct ibv_wc held[VRB_UD_SQ];
+static unsigned int holders[VRB_UD_SQ], held_count;
 
 static void must(bool truth)
 {
@@ -105,7 +105,7 @@ static void carry_out(struct read *read)
 /* The host is back then, and its receiver not ready. */
 int ud_net_hold(unsigned int node, const struct ibv_wc *wc)
 {
-	must(held_count < READS);
+	must(held_count < VRB_UD_SQ);
 	holders[held_count] = node;
 	held[held_count] = *wc;
 	held[held_count++].status = IBV_WC_RNR_RETRY_EXC_ERR;

@@ -122,6 +122,7 @@ struct vrb_ud_letter {
 	uint32_t key;	       /* in the peer's name */
 	uint32_t carried;      /* so many bytes of the payload are of a message */
 	uint8_t times;	       /* it was sent, or 255 */
+	bool posted;	       /* a copy is in the queue of a device without order */
 	uint32_t len;
 	uint8_t data[]; /* the payload */
 };
@@ -544,10 +545,7 @@ void vrb_ud_conn_put(struct vrb_ud_conn *ud);
 void vrb_ud_look(struct vrb_ud *all);
 /* Wakes a connection that sleeps. Returns its object, NULL when out of memory. */
 struct vrb_ud_conn *vrb_ud_wake(struct vrb_ud_conn *ud);
-/*
- * Sets what is not 0 in the object of a connection that is awake. `first` is the number of the next
- * packet.
- */
+/* Sets what is not 0 in an object that is awake; `first` is the number of the next packet. */
 void vrb_ud_conn_begin(struct vrb_ud_conn *ud, uint32_t first);
 
 /* Letters (ud_meet.c). */
@@ -562,8 +560,8 @@ void vrb_ud_met_other(const struct vrb_ud *all, const uint8_t *bytes, size_t len
 void vrb_ud_letter_free(struct vrb_ud_conn *ud);
 /* Sends the letter again if it is time to. */
 void vrb_ud_letter_again(struct vrb_ud_conn *ud);
-/* Called when the device reports that nobody took the letter of the connection with this number. */
-void vrb_ud_nobody(struct vrb_ud *all, uint32_t number);
+/* Called when the device reports the letter of that connection; `nobody`: there was no receiver. */
+void vrb_ud_letter_left(struct vrb_ud *all, uint32_t number, bool nobody);
 /* Sets the queue pair's name, or the hint of an IP address that is the GID. Returns 0 or -FI_E*. */
 int vrb_ud_set_name(struct vrb_ud *all);
 /* Draws the key of the name. Returns 0 or -FI_EIO. */

@@ -169,13 +169,20 @@ static void send_letter(struct vrb_ud_conn *ud)
 	};
 
 	letter->at = all->now + letter->wait;
+	/* A reliable device still tries the last copy. Half of its queue is for packets. */
+	if (letter->posted)
+		return;
+	if (all->unordered && 2 * vrb_ud_sq_room(all) <= all->sq_depth + VRB_UD_RESERVE) {
+		letter->at = all->now + VRB_UD_LETTER_US / 100;
+		return;
+	}
 	/* Endpoints whose requests are lost together must not retransmit them together. */
 	if (letter->times)
 		letter->at -= ofi_rdm_ack_part(letter->wait, ud->conn->qp_num + letter->times);
 	letter->wait =
 		letter->wait < VRB_UD_LETTER_MOST_US ? 2 * letter->wait : VRB_UD_LETTER_MOST_US;
 	letter->times += letter->times < UINT8_MAX;
-	vrb_ud_put_bare(all, &way, &packet);
+	letter->posted = vrb_ud_put_bare(all, &way, &packet) && all->unordered;
 }
 
 /* Sends a letter for the first time. Returns 0 or -FI_ENOMEM. */
@@ -471,11 +478,15 @@ void vrb_ud_letter_again(struct vrb_ud_conn *ud)
 	no_answer(ud);
 }
 
-void vrb_ud_nobody(struct vrb_ud *all, uint32_t number)
+void vrb_ud_letter_left(struct vrb_ud *all, uint32_t number, bool nobody)
 {
 	struct vrb_rc_conn *conn = vrb_rc_conn_find(all->ep, number);
 	struct vrb_ud_conn *ud = asking(all, number);
 
+	if (conn && conn->ud && conn->ud->letter)
+		conn->ud->letter->posted = false;
+	if (!nobody)
+		return;
 	if (ud)
 		no_answer(ud);
 	else if (conn && conn->ud && vrb_ud_waits_for_first(conn->ud))

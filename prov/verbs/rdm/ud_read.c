@@ -264,8 +264,8 @@ void vrb_ud_reported(struct vrb_ud *all, const struct ibv_wc *wc)
 	bool posted = all->unordered || (index >= all->sq_tail && index < all->sq_head);
 	struct vrb_ud_tx *tx = posted ? all->sq[index % VRB_UD_SQ] : NULL;
 
-	if (tx && tx->writer && status == IBV_WC_REM_INV_RD_REQ_ERR)
-		vrb_ud_nobody(all, tx->writer);
+	if (tx && tx->writer)
+		vrb_ud_letter_left(all, tx->writer, status == IBV_WC_REM_INV_RD_REQ_ERR);
 	if (!tx || tx->done || !tx->ud)
 		return;
 	if (!status || status == IBV_WC_RNR_RETRY_EXC_ERR)

@@ -305,13 +305,25 @@ static uint64_t send_time(const struct vrb_ud_conn *ud)
 	return !ud->flying && time > most ? most : time;
 }
 
-static bool may_send(const struct vrb_ud_conn *ud)
+/*
+ * A reliable device keeps packets to a host that does not answer for seconds. The fuller its queue
+ * is, the fewer packets to a peer may be in flight, so that there is room for others.
+ */
+static bool has_room(const struct vrb_ud_conn *ud)
 {
 	const struct vrb_ud *all = vrb_ud_of(ud);
+	uint32_t room = vrb_ud_sq_room(all);
 
+	if (ofi_likely(2 * room > all->sq_depth + VRB_UD_RESERVE) || !all->unordered)
+		return room > VRB_UD_RESERVE;
+	return room > VRB_UD_RESERVE && ud->flying + ud->reads < room / VRB_UD_RESERVE;
+}
+
+static bool may_send(const struct vrb_ud_conn *ud)
+{
 	return ud->path && !ud->over && !ud->broken && TAILQ_EMPTY(&ud->not_ready) &&
-	       ofi_rdm_seq_out_open(&ud->ack.out) && vrb_ud_sq_room(all) > VRB_UD_RESERVE &&
-	       send_time(ud) <= all->now;
+	       ofi_rdm_seq_out_open(&ud->ack.out) && has_room(ud) &&
+	       send_time(ud) <= vrb_ud_of(ud)->now;
 }
 
 void vrb_ud_pump(struct vrb_ud_conn *ud)
