@@ -3,10 +3,12 @@
 #include "unit.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "capture.h"
 #include "prov/efa/efa.h"
+#include "prov/rdm/seq.h"
 
 static const char *load(void)
 {
@@ -84,6 +86,7 @@ static void test_unused(void **state)
 		"set_cuda_sync_memops",
 	};
 	size_t i, at, unused = 0;
+	char window[32];
 
 	(void)state;
 	for (i = 0; i < efa_param_count; i++) {
@@ -97,6 +100,9 @@ static void test_unused(void **state)
 			assert_true(at < efa_param_count - 1);
 		assert_true(efa_param_table[at].unused);
 	}
+	snprintf(window, sizeof(window), " %d packets", OFI_RDM_SEQ_WINDOW);
+	assert_non_null(strstr(load_with("FI_EFA_RX_WINDOW_SIZE", "1"), window));
+	assert_non_null(strstr(load_with("FI_EFA_RECVWIN_SIZE", "1"), window));
 	assert_non_null(strstr(load_with("FI_EFA_RUNT_SIZE", "4096"), "FI_EFA_RUNT_SIZE is set"));
 	assert_string_equal(load_with("FI_EFA_RUNT_SIZE", "307200"), "");
 	assert_string_equal(load_with("FI_EFA_RX_COPY_OOO", "yes"), "");
