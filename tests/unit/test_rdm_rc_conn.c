@@ -10,6 +10,7 @@
 #include "prov/rdm/op.h"
 #include "prov/verbs/rdm/conn_int.h"
 #include "prov/verbs/rdm/rc.h"
+#include "capture.h"
 #include "fake_verbs.h"
 
 enum { SHARE = 3072, RX = 512, MOST = 2000 };
@@ -466,6 +467,39 @@ static void what_is_queued_is_sent_on_the_next_connection(void **state)
 	assert_int_equal(peer.policy.state, OFI_RDM_CONN_WAITING);
 }
 
+/* Returns true if the log blames the security group for a peer that does not answer. */
+static bool blames_group(struct vrb_rc_peer *peer)
+{
+	const char *log;
+
+	peer->rdm.proto.awaited = 1;
+	ofi_rdm_conn_init(&peer->policy, 1);
+	step(&rc.conns.set, &peer->policy, OFI_RDM_CONN_WANT);
+	step(&rc.conns.set, &peer->policy, OFI_RDM_CONN_FAILED);
+	assert_int_equal(peer->policy.state, OFI_RDM_CONN_WAITING);
+	peer->policy.timer = peer->policy.deadline = 0;
+	ofi_rdm_due_set(&rc.conns.set.due, &peer->policy.due, 0);
+	capture_start();
+	vrb_rdm_conn_tick(&rc.rdm);
+	log = capture_stop();
+	assert_non_null(strstr(log, "no answer"));
+	return strstr(log, "security group");
+}
+
+static void a_name_without_an_answer_may_be_in_another_group(void **state)
+{
+	static const uint8_t gid[16] = { [15] = 1 };
+	static struct vrb_fabric fabric;
+	static struct vrb_rc_peer peer;
+
+	(void)state;
+	domain.fabric = &fabric;
+	leave(&peer);
+	assert_false(blames_group(&peer));
+	assert_true(ofi_rdm_addr_set_qp(&peer.rdm.addr, gid, 1, 1));
+	assert_true(blames_group(&peer));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -485,6 +519,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(shares_what_does_not_grow_in_spite_of_success,
 						begin, end),
 		cmocka_unit_test_setup_teardown(a_late_timer_shows_that_we_are_behind, begin, end),
+		cmocka_unit_test_setup_teardown(a_name_without_an_answer_may_be_in_another_group,
+						begin, end),
 		cmocka_unit_test_setup_teardown(what_is_queued_is_sent_on_the_next_connection,
 						begin, end),
 	};

@@ -145,8 +145,11 @@ static void peer_give_up(struct ofi_rdm_peer *peer, int err)
 	ofi_stats_add(&peer->ep->stats, OFI_STATS_CONNECTS_FAILED, 1);
 	if (err == FI_ETIMEDOUT && ofi_rdm_has_waiting(peer))
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"peer %s: no answer from it or its host for %d ms (FI_VERBS_RDM_CONNECT_TIMEOUT), operations to it fail\n",
-			vrb_rdm_conn_name(peer, text), vrb_params.rdm_connect_timeout);
+			"peer %s: no answer from it or its host for %d ms (FI_VERBS_RDM_CONNECT_TIMEOUT), operations to it fail%s\n",
+			vrb_rdm_conn_name(peer, text), vrb_params.rdm_connect_timeout,
+			ofi_rdm_addr_is_qp(&peer->addr)
+				? "; the security group must allow all traffic among its members, in and out"
+				: "");
 	else if (err != FI_ECANCELED && ofi_rdm_has_waiting(peer))
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"cannot connect to peer %s, operations to it fail: %s\n",
