@@ -134,6 +134,48 @@ static void waits_for_a_receiver_are_doubled_and_capped(void **state)
 	assert_int_equal(active->rc.ud->ready_wait, 0);
 }
 
+/* A timeout sends nothing to a receiver that is not ready, before the wait is over. */
+static void a_receiver_that_is_not_ready_gets_nothing(void **state)
+{
+	const struct ud_net_params unready = { .unready = 1000 };
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+	struct vrb_ud *all;
+	uint64_t head;
+
+	(void)state;
+	exchange();
+	all = ud_nodes[0].rc.ud;
+	ud_net_set(&unready);
+	send_one(active);
+	ud_net_watch(1, counts);
+	active->rc.ud->ready_at += 100000;
+	head = all->sq_head;
+	ud_net_watch(90000, counts);
+	assert_true(active->rc.ud->ack.backoff > 0);
+	assert_int_equal(all->sq_head, head);
+	ud_net_set(&calm);
+	ud_net_watch(20000, counts);
+	assert_int_equal(counts[IBV_WC_SUCCESS], 2);
+}
+
+/* Its acknowledgment of an earlier packet ends the wait. */
+static void a_receiver_that_acknowledges_is_ready(void **state)
+{
+	const struct ud_net_params unready = { .unready = 1000 };
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+
+	(void)state;
+	exchange();
+	send_one(active);
+	ud_net_set(&unready);
+	send_one(active);
+	ud_net_poll(0, &(struct ibv_wc){ 0 });
+	ud_net_set(&calm);
+	active->rc.ud->ready_at += 100000;
+	ud_net_watch(2000, counts);
+	assert_int_equal(counts[IBV_WC_SUCCESS], 4);
+}
+
 static void write_window(struct ud_conn *conn, unsigned int node)
 {
 	static uint8_t bytes[10];
@@ -178,6 +220,8 @@ int main(void)
 		TEST(a_host_that_does_not_answer_is_told_at_once),
 		TEST(a_host_that_has_never_answered_is_told_at_once),
 		TEST(a_packet_that_fails_locally_is_sent_again),
+		TEST(a_receiver_that_is_not_ready_gets_nothing),
+		TEST(a_receiver_that_acknowledges_is_ready),
 		TEST(hosts_that_are_down_leave_room),
 		TEST(waits_for_a_receiver_are_doubled_and_capped),
 	};

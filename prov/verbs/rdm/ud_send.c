@@ -383,7 +383,7 @@ void vrb_ud_acked(struct vrb_ud_conn *ud, struct ofi_rdm_ack_node *node)
 	struct ofi_rdm_ack_node *next;
 	struct vrb_ud_tx *tx;
 
-	ud->ready_wait = 0;
+	ud->ready_wait = ud->ready_at = 0;
 	for (; node; node = next) {
 		next = node->next;
 		tx = (struct vrb_ud_tx *)node;
@@ -429,7 +429,8 @@ bool vrb_ud_resend(struct vrb_ud_conn *ud)
 			timed_out(ud);
 		else
 			ofi_rdm_cwnd_lost(&ud->cwnd, all->now);
-		vrb_ud_transmit(ud, (struct vrb_ud_tx *)node);
+		if (TAILQ_EMPTY(&ud->not_ready))
+			vrb_ud_transmit(ud, (struct vrb_ud_tx *)node);
 	}
 	return true;
 }
