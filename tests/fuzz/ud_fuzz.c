@@ -94,6 +94,12 @@ const char *vrb_reg_remedy(int err)
 	return "";
 }
 
+int vrb_wc_err(enum ibv_wc_status status, bool receive)
+{
+	(void)receive;
+	return status == IBV_WC_RESP_TIMEOUT_ERR ? FI_ETIMEDOUT : FI_ECONNRESET;
+}
+
 struct vrb_tclass vrb_tclass_of(const struct fi_info *domain, const struct fi_info *ep)
 {
 	(void)domain, (void)ep;
