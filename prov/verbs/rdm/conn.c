@@ -431,8 +431,9 @@ static void watch_peer(struct ofi_rdm_peer *peer)
 
 	if (conn && conn->live && conn->ud && vrb_ud_conn_is_owed(conn))
 		vrb_ud_touch(conn);
-	else if (is_awaited(peer))
-		vrb_rc_conn_touch(conn, &peer->proto.flow);
+	else if (is_awaited(peer) && vrb_rc_conn_touch(conn, &peer->proto.flow) &&
+		 vrb_rc_peer(peer)->seen + 1 == conn->head)
+		vrb_rc_peer(peer)->seen = conn->head; /* The probe is no use of the connection. */
 }
 
 /*
