@@ -38,7 +38,7 @@ static struct vrb_rc_peer from;
 static struct ofi_rdm_peer *peers[] = { &from.rdm };
 static struct vrb_rdm_rx_buf buffer;
 static uint8_t bytes[LEN];
-static bool has_packet, is_full;
+static bool has_packet, is_full, is_late;
 static struct ofi_rdm_proto_out *last_out;
 
 static int poll_device(struct ibv_cq *polled, int count, struct ibv_wc *wc)
@@ -48,6 +48,9 @@ static int poll_device(struct ibv_cq *polled, int count, struct ibv_wc *wc)
 	if (!has_packet)
 		return 0;
 	has_packet = false;
+	if (is_late)
+		ofi_rdm_cq_add((struct ofi_rdm_cq *)cq, &(struct ofi_cq_item){ .context = &info });
+	is_late = false;
 	rc.rx.free = NULL;
 	*wc = vrb_rdm_wc_arrived(&buffer.rx, LEN, 0);
 	return 1;
@@ -134,17 +137,24 @@ static void send_injected(void *op_context)
 	ofi_rdm_proto_send(&from.rdm.proto, &out->proto);
 }
 
-/* After this, the fast path knows for which receives it may look. */
-static void receive_one(void)
+/* A packet comes for a receive that is posted. */
+static void packet_comes(void)
 {
 	struct ofi_rdm_recv *recv = ofi_rdm_recv_get(&rc.rdm, true);
-	struct fi_cq_tagged_entry entry;
 	static uint8_t to[LEN];
 
 	assert_non_null(recv);
 	recv->proto.iov[0] = (struct iovec){ to, sizeof(to) };
 	ofi_rdm_proto_recv_post(&rc.rdm.proto, &recv->proto, OFI_RDM_MATCH_ANY, TAG, 0);
 	has_packet = true;
+}
+
+/* After this, the fast path knows for which receives it may look. */
+static void receive_one(void)
+{
+	struct fi_cq_tagged_entry entry;
+
+	packet_comes();
 	assert_int_equal(fi_cq_read(cq, &entry, 1), 1);
 	assert_int_equal(entry.tag, TAG);
 }
@@ -193,9 +203,30 @@ static void lost_injected_message_is_reported(void **state)
 	assert_true(error.flags == (FI_SEND | FI_TAGGED));
 }
 
+/*
+ * The event thread handles a packet after the reader has found the ring empty, and before the
+ * reader enters the endpoint. The next packet must not overtake the entry in the ring.
+ */
+static void what_the_event_thread_has_put_comes_first(void **state)
+{
+	struct fi_cq_tagged_entry entries[4];
+	size_t count;
+
+	(void)state;
+	receive_one();
+	for (count = 1; count <= 4; count++) {
+		is_late = true;
+		packet_comes();
+		assert_int_equal(fi_cq_read(cq, entries, count), 1);
+		assert_ptr_equal(entries[0].op_context, &info);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(what_the_event_thread_has_put_comes_first, begin,
+						end),
 		cmocka_unit_test_setup_teardown(unexpected_message_completes_a_send, begin, end),
 		cmocka_unit_test_setup_teardown(lost_injected_message_is_reported, begin, end),
 	};

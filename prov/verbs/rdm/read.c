@@ -83,12 +83,15 @@ OFI_INLINE ssize_t read_more(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, size_
 	return read_rest(cq, ep, count - direct->left);
 }
 
-/* `n` completions were polled. A stand-in for the CQ that returned fewer than it could is empty. */
+/*
+ * `n` completions were polled. A stand-in for the CQ that returned fewer than it could is empty. If
+ * the event thread has put entries into the ring since the reader looked there, these come first.
+ */
 static OFI_OUTLINE ssize_t read_several(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, int n)
 {
 	size_t count = ep->direct.left;
 
-	if (!ep->direct.at || !count)
+	if (!ep->direct.at || !count || !ofi_cq_ring_empty(&cq->ring))
 		ep->direct.cq = OFI_RDM_NO_DIRECT;
 	vrb_rdm_polled(ep, n);
 	if (n < vrb_rc(ep)->first)
@@ -215,7 +218,7 @@ OFI_INLINE ssize_t read_retired(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bo
 
 OFI_INLINE ssize_t read_polled(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool nolock)
 {
-	if (ofi_unlikely(ep->direct.left != 1 || !ep->direct.at))
+	if (ofi_unlikely(ep->direct.left != 1 || !ep->direct.at || !ofi_cq_ring_empty(&cq->ring)))
 		return read_several(cq, ep, 1);
 	if (vrb_rc(ep)->wc->wr_id & VRB_RDM_RX_BIT)
 		return read_arrived(cq, ep, nolock);
