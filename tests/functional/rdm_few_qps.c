@@ -15,7 +15,7 @@
 
 enum { QPS = 2, PEERS = 4, ROUNDS = 2, LEN = 1000, TAG = 4, TIMEOUT = 1000 };
 
-/* Of this process. */
+/* This process may have so many queue pairs, has so many, and was refused one. */
 static int most = INT32_MAX, count;
 static bool refused;
 

@@ -30,32 +30,14 @@ static int end(void **state)
 	return 0;
 }
 
-static void send_one(struct ud_conn *conn)
-{
-	static uint8_t bytes[10];
-
-	assert_int_equal(ud_net_post(conn, IBV_WR_SEND, bytes, sizeof(bytes), 0, 0, 8), 0);
-}
-
-static void exchange(void)
-{
-	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
-
-	send_one(active);
-	ud_net_watch(3000, counts);
-	send_one(passive);
-	ud_net_watch(3000, counts);
-	assert_int_equal(counts[IBV_WC_SUCCESS], 4);
-}
-
 static void a_peer_that_has_forgotten_says_so(void **state)
 {
 	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
 
 	(void)state;
-	exchange();
+	ud_net_exchange(active, passive);
 	ud_net_forget(passive);
-	send_one(active);
+	ud_net_send(active);
 	ud_net_watch(2000, counts);
 	assert_int_equal(active->endings, 1);
 	assert_int_equal(active->err, FI_ECONNRESET);
@@ -68,13 +50,13 @@ static void an_end_is_repeated(void **state)
 	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
 
 	(void)state;
-	exchange();
+	ud_net_exchange(active, passive);
 	ud_net_set(&none);
 	vrb_ud_conn_end(&passive->rc);
 	ud_net_watch(3000, counts);
 	ud_net_set(&calm);
 	assert_int_equal(active->endings, 0);
-	send_one(active);
+	ud_net_send(active);
 	ud_net_watch(2000, counts);
 	assert_int_equal(active->endings, 1);
 	assert_int_equal(active->err, FI_ECONNRESET);
@@ -111,10 +93,10 @@ static void a_refusal_has_to_know_everything(void **state)
 	struct vrb_ud_packet packet;
 
 	(void)state;
-	exchange();
+	ud_net_exchange(active, passive);
 	send_refusal(refusal(), ud_net_qpn(1)); /* nothing is under way */
 	ud_net_set(&none);
-	send_one(active);
+	ud_net_send(active);
 	packet = refusal();
 	packet.to++;
 	send_refusal(packet, ud_net_qpn(1));
@@ -175,7 +157,7 @@ static void strangers_are_refused_rarely(void **state)
 	ud_net_watch(1000, counts);
 	assert_int_equal(ud_net_heard(&last), heard);
 	assert_int_equal(active->endings + passive->endings, 0);
-	exchange();
+	ud_net_exchange(active, passive);
 }
 
 /* The refusal of an access is lost, too. */
@@ -186,10 +168,10 @@ static void without_the_right(bool lost)
 	struct ud_node *node = passive->node;
 	uint8_t bytes[16] = { 1 };
 
-	exchange();
+	ud_net_exchange(active, passive);
 	ud_net_post(active, IBV_WR_RDMA_WRITE, bytes, sizeof(bytes),
 		    (uintptr_t)node->region + UD_REGION - 8, node->mr.rkey, 2);
-	send_one(active);
+	ud_net_send(active);
 	ud_net_pass(100);
 	if (lost)
 		ud_net_set(&none);
@@ -224,7 +206,7 @@ static void an_access_without_the_right_after_a_read(void **state)
 	struct ud_node *node = passive->node;
 
 	(void)state;
-	exchange();
+	ud_net_exchange(active, passive);
 	memset(node->region, 5, sizeof(bytes));
 	ud_net_post(active, IBV_WR_RDMA_READ, bytes, sizeof(bytes), (uintptr_t)node->region,
 		    node->mr.rkey, 2);
@@ -243,7 +225,7 @@ static bool is_acknowledged_at_once(void)
 	unsigned int i, completions = 0;
 	struct ibv_wc wc;
 
-	send_one(active);
+	ud_net_send(active);
 	ud_net_pass(1000);
 	assert_true(ud_net_poll(1, &wc));
 	ud_net_repost(1, vrb_rdm_rx_of(&wc));
@@ -257,7 +239,7 @@ static void answer(void)
 {
 	struct ibv_wc wc;
 
-	send_one(passive);
+	ud_net_send(passive);
 	ud_net_pass(100);
 	while (ud_net_poll(0, &wc))
 		if (wc.wr_id & VRB_RDM_RX_BIT)
@@ -281,7 +263,7 @@ static void a_message_is_acknowledged_before_it_is_seen(void **state)
 	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
 
 	(void)state;
-	exchange();
+	ud_net_exchange(active, passive);
 	assert_true(is_acknowledged_at_once());
 	assert_true(is_acknowledged_at_once());
 	/* Peers that answer each message need no acknowledgments of their own. */
@@ -304,7 +286,7 @@ static void a_write_alone_is_acknowledged_at_once(void **state)
 	uint64_t id;
 
 	(void)state;
-	exchange();
+	ud_net_exchange(active, passive);
 	talk(VRB_UD_CHATS);
 	for (id = 8; id < 32; id += 2) {
 		ud_net_post(active, IBV_WR_RDMA_WRITE, bytes, sizeof(bytes),
@@ -328,10 +310,10 @@ static void a_silent_host_is_given_up(void **state)
 	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
 
 	(void)state;
-	exchange();
+	ud_net_exchange(active, passive);
 	ud_net_set(&gone);
-	send_one(active);
-	send_one(active);
+	ud_net_send(active);
+	ud_net_send(active);
 	ud_net_watch(4000000, counts);
 	assert_int_equal(active->endings, 0);
 	assert_true(active->silences > 0);
@@ -346,9 +328,9 @@ static void waited_for(const struct ud_net_params *stopped)
 {
 	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
 
-	exchange();
+	ud_net_exchange(active, passive);
 	ud_net_set(stopped);
-	send_one(active);
+	ud_net_send(active);
 	ud_net_watch(30000000, counts);
 	assert_int_equal(active->endings, 0);
 	ud_net_set(&calm);
@@ -368,10 +350,10 @@ static void moves(unsigned int node, const struct ud_net_params *params)
 {
 	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
 
-	exchange();
+	ud_net_exchange(active, passive);
 	ud_net_set(params);
 	ud_net_move(node);
-	send_one(active);
+	ud_net_send(active);
 	ud_net_watch(10000000, counts);
 	assert_int_equal(counts[IBV_WC_SUCCESS], 2);
 }
@@ -418,13 +400,13 @@ static void the_end_comes_after_the_messages(void **state)
 
 	(void)state;
 	for (i = 0; i < UD_BUFFERS - 2; i++)
-		send_one(active);
+		ud_net_send(active);
 	assert_int_equal(receive(1, rxs), UD_BUFFERS - 2);
 	ud_net_set(&none);
-	send_one(active);
+	ud_net_send(active);
 	ud_net_set(&calm);
 	for (i = 0; i < 1 + LATE; i++)
-		send_one(active);
+		ud_net_send(active);
 	assert_int_equal(receive(1, rxs + UD_BUFFERS - 2), 2);
 	ud_net_close(active);
 	assert_int_equal(receive(1, rxs + UD_BUFFERS), 0);
@@ -466,7 +448,7 @@ static void early_packets_leave_receives(void **state)
 	uint32_t i, next;
 
 	(void)state;
-	exchange();
+	ud_net_exchange(active, passive);
 	all = ud_nodes[1].rc.ud;
 	next = passive->rc.ud->in.next;
 	all->rq_depth = 16;

@@ -15,13 +15,6 @@ static const struct ud_net_params calm;
 /* One connection, between nodes 0 and 1. */
 static struct ud_conn *active, *passive;
 
-static void send_one(struct ud_conn *conn)
-{
-	static uint8_t bytes[10];
-
-	assert_int_equal(ud_net_post(conn, IBV_WR_SEND, bytes, sizeof(bytes), 0, 0, 8), 0);
-}
-
 static int begin(void **state)
 {
 	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
@@ -29,9 +22,9 @@ static int begin(void **state)
 	(void)state;
 	ud_net_begin(7, &calm);
 	ud_net_join(0, 1, &active, &passive);
-	send_one(active);
+	ud_net_send(active);
 	ud_net_watch(3000, counts);
-	send_one(passive);
+	ud_net_send(passive);
 	ud_net_watch(3000, counts);
 	return counts[IBV_WC_SUCCESS] != 4;
 }
@@ -108,7 +101,7 @@ static void what_has_arrived_comes_before_timers(void **state)
 	struct ibv_wc wc;
 
 	(void)state;
-	send_one(active);
+	ud_net_send(active);
 	for (i = 0; i < 40; i++)
 		inject(UD_STRANGER, UD_STRANGER_QPN, &other);
 	ud_net_pass(100);
@@ -131,7 +124,7 @@ static void all_of_a_full_cq_has_waited(void **state)
 	(void)state;
 	for (i = 0; i < 40; i++)
 		inject(UD_STRANGER, UD_STRANGER_QPN, &other);
-	send_one(passive);
+	ud_net_send(passive);
 	ud_net_pass(100);
 	away = ud_net_now();
 	ud_net_pass(300000);
@@ -151,7 +144,7 @@ static void waiting_for_packets_is_not_late(void **state)
 		ud_net_pass(10);
 		assert_false(ud_net_poll(0, &wc));
 	}
-	send_one(passive);
+	ud_net_send(passive);
 	ud_net_pass(10);
 	assert_true(ud_net_poll(0, &wc));
 	ud_net_repost(0, vrb_rdm_rx_of(&wc));
@@ -201,7 +194,7 @@ static void write_waits_for_its_data(bool lose)
 	ud_net_set(&lost);
 	post_write(&byte, 0);
 	ud_net_set(&calm);
-	send_one(active);
+	ud_net_send(active);
 	post_write(&byte, 1);
 	/* What follows the lost packet is kept; then it comes, and all are in order. */
 	assert_int_equal(count_done(300000), 2);
@@ -272,7 +265,7 @@ static void who_cannot_be_answered_costs_once(void **state)
 	ud_net_set(&params);
 	before = ud_net_paths;
 	for (i = 0; i < 10; i++)
-		send_one(active);
+		ud_net_send(active);
 	ud_net_watch(3000, counts);
 	assert_int_equal(ud_net_paths, before + 1);
 	assert_int_equal(passive->endings, 1);
@@ -289,7 +282,7 @@ static void an_unordered_device_may_deliver_late(void **state)
 	ud_net_begin(7, &srd);
 	ud_net_join(0, 1, &active, &passive);
 	ud_net_set(&stopped);
-	send_one(active);
+	ud_net_send(active);
 	ud_net_watch(200000, counts);
 	assert_in_range(active->rc.ud->ack.backoff, 1, 10);
 	assert_int_equal(active->rc.ud->ack.reorder, OFI_RDM_SEQ_WINDOW);

@@ -32,34 +32,16 @@ static int end(void **state)
 	return 0;
 }
 
-static void send_one(struct ud_conn *conn)
-{
-	static uint8_t bytes[10];
-
-	assert_int_equal(ud_net_post(conn, IBV_WR_SEND, bytes, sizeof(bytes), 0, 0, 8), 0);
-}
-
-static void exchange(void)
-{
-	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
-
-	send_one(active);
-	ud_net_watch(3000, counts);
-	send_one(passive);
-	ud_net_watch(3000, counts);
-	assert_int_equal(counts[IBV_WC_SUCCESS], 4);
-}
-
 /* Versions of libefa have different statuses for some of the device's codes. */
 static void gone(enum ibv_wc_status status, uint32_t code, enum ibv_wc_status first, int err)
 {
 	const struct ud_net_params failing = { .error = status, .vendor_err = code };
 	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
 
-	exchange();
+	ud_net_exchange(active, passive);
 	ud_net_set(&failing);
-	send_one(active);
-	send_one(active);
+	ud_net_send(active);
+	ud_net_send(active);
 	ud_net_watch(1000, counts);
 	assert_int_equal(active->endings, 1);
 	assert_int_equal(active->err, err);
@@ -100,9 +82,9 @@ static void a_packet_that_fails_locally_is_sent_again(void **state)
 	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
 
 	(void)state;
-	exchange();
+	ud_net_exchange(active, passive);
 	ud_net_set(&failing);
-	send_one(active);
+	ud_net_send(active);
 	ud_net_watch(10000, counts);
 	ud_net_set(&calm);
 	ud_net_watch(1000000, counts);
@@ -117,9 +99,9 @@ static void waits_for_a_receiver_are_doubled_and_capped(void **state)
 	uint64_t first;
 
 	(void)state;
-	exchange();
+	ud_net_exchange(active, passive);
 	ud_net_set(&unready);
-	send_one(active);
+	ud_net_send(active);
 	ud_net_watch(1, counts);
 	first = active->rc.ud->ready_wait;
 	assert_in_range(first, 40, 120);
@@ -143,10 +125,10 @@ static void a_receiver_that_is_not_ready_gets_nothing(void **state)
 	uint64_t head;
 
 	(void)state;
-	exchange();
+	ud_net_exchange(active, passive);
 	all = ud_nodes[0].rc.ud;
 	ud_net_set(&unready);
-	send_one(active);
+	ud_net_send(active);
 	ud_net_watch(1, counts);
 	active->rc.ud->ready_at += 100000;
 	head = all->sq_head;
@@ -165,10 +147,10 @@ static void a_receiver_that_acknowledges_is_ready(void **state)
 	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
 
 	(void)state;
-	exchange();
-	send_one(active);
+	ud_net_exchange(active, passive);
+	ud_net_send(active);
 	ud_net_set(&unready);
-	send_one(active);
+	ud_net_send(active);
 	ud_net_poll(0, &(struct ibv_wc){ 0 });
 	ud_net_set(&calm);
 	active->rc.ud->ready_at += 100000;

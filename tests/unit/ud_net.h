@@ -116,6 +116,10 @@ void ud_net_close(struct ud_conn *conn);
 void ud_net_forget(struct ud_conn *conn);
 int ud_net_post(struct ud_conn *conn, enum ibv_wr_opcode opcode, void *buf, uint32_t len,
 		uint64_t remote, uint32_t key, uint64_t id);
+/* Sends a message of a few bytes. */
+void ud_net_send(struct ud_conn *conn);
+/* Sends such a message each way; both arrive. */
+void ud_net_exchange(struct ud_conn *active, struct ud_conn *passive);
 /* Returns true with a completion of the endpoint. */
 bool ud_net_poll(unsigned int node, struct ibv_wc *wc);
 /* Polls all nodes for so long, and adds their completions up by status. */

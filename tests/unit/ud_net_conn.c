@@ -110,6 +110,24 @@ void ud_net_watch(uint64_t us, unsigned int counts[IBV_WC_GENERAL_ERR])
 	}
 }
 
+void ud_net_send(struct ud_conn *conn)
+{
+	static uint8_t bytes[10];
+
+	must(!ud_net_post(conn, IBV_WR_SEND, bytes, sizeof(bytes), 0, 0, 8));
+}
+
+void ud_net_exchange(struct ud_conn *active, struct ud_conn *passive)
+{
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+
+	ud_net_send(active);
+	ud_net_watch(3000, counts);
+	ud_net_send(passive);
+	ud_net_watch(3000, counts);
+	must(counts[IBV_WC_SUCCESS] == 4);
+}
+
 uint64_t ud_net_seeds(void)
 {
 	const char *wanted = getenv("WEFT_SEEDS");

@@ -55,7 +55,7 @@ struct vrb_domain {
 	struct vrb_mr_table table;
 	struct ofi_lock paths_lock; /* guards `paths`, a tree of address handles (ah.h) */
 	void *paths;
-	/* Those made for strangers: how many, and the spare ones, the longest unused first. */
+	/* Strangers have so many of them; the spare ones are listed, the longest unused first. */
 	uint32_t stranger_paths;
 	TAILQ_HEAD(, vrb_ah) spare_paths;
 	bool dead;		 /* the device is gone; atomic */

@@ -14,7 +14,7 @@ struct vrb_ah {
 	struct ibv_ah *ah;  /* atomic */
 	struct ibv_ah *old; /* the one before, or NULL: sends with it may be in progress */
 	uint64_t renewal;   /* when it may be created anew; in milliseconds */
-	/* For the tree of a domain, whose lock of paths guards these. */
+	/* These serve the tree of a domain; the domain's lock of paths guards them. */
 	uint32_t users; /* connections, and posts in progress */
 	bool spare;	/* made for a stranger: destroyed for another one when nobody uses it */
 	uint64_t left;	/* when its last user left; in milliseconds */

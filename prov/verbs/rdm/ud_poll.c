@@ -269,7 +269,7 @@ static int poll_device(struct vrb_ud *all, int count, struct ibv_wc *out, int *d
  */
 static bool is_late(const struct vrb_ud *all)
 {
-	return ofi_rdm_due_first(&all->due) && all->now >= ofi_rdm_due_next(&all->due) &&
+	return all->now >= ofi_rdm_due_next(&all->due) &&
 	       (!all->behind || all->behind >= all->sq_depth + all->rq_depth);
 }
 
