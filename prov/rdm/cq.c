@@ -35,9 +35,13 @@ static void progress_all(struct ofi_rdm_cq *cq)
 OFI_OUTLINE ssize_t ofi_rdm_cq_read_many(struct ofi_rdm_cq *cq, void *buf, size_t count,
 					 fi_addr_t *src)
 {
-	progress_all(cq);
+	bool is_ready = count && !ofi_cq_ring_empty(&cq->ring);
+
+	if (!is_ready)
+		progress_all(cq);
 	ofi_unlock(&cq->eps_lock);
-	ofi_triggers_run(&cq->domain->triggers);
+	if (!is_ready)
+		ofi_triggers_run(&cq->domain->triggers);
 	return ofi_rdm_cq_read_ring(cq, buf, count, src);
 }
 

@@ -85,11 +85,14 @@ void ofi_rdm_cq_renew(struct ofi_rdm_cq *cq);
 /* Wakes threads that sleep on the CQ. */
 void ofi_rdm_cq_wake(struct ofi_rdm_cq *cq);
 /*
- * The slow path of fi_cq_read and fi_cq_readfrom if the ring has entries or another thread polls
- * the endpoints: reads the ring. If the ring has entries and count is 0, polls all endpoints first.
+ * The slow path of fi_cq_read and fi_cq_readfrom if another thread polls the endpoints: reads the
+ * ring. If the ring has entries and count is 0, polls all endpoints first.
  */
 ssize_t ofi_rdm_cq_read_any(struct ofi_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src);
-/* Polls all endpoints, then reads the ring. Called with cq->eps_lock held and releases it. */
+/*
+ * Reads the ring, after polling all endpoints if it is empty or count is 0. Called with
+ * cq->eps_lock held and releases it.
+ */
 ssize_t ofi_rdm_cq_read_many(struct ofi_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src);
 /* Reads the ring without polling endpoints. */
 ssize_t ofi_rdm_cq_read_ring(struct ofi_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src);

@@ -38,7 +38,7 @@ OFI_INLINE void leave_both(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep)
 		ofi_unlock_slow(&cq->eps_lock);
 }
 
-/* Nothing went directly to the reader, but the ring has entries. */
+/* Nothing went directly to the reader, but the ring has entries now. */
 static OFI_OUTLINE ssize_t read_put(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep)
 {
 	struct ofi_rdm_direct *direct = &ep->direct;
@@ -83,15 +83,12 @@ OFI_INLINE ssize_t read_more(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, size_
 	return read_rest(cq, ep, count - direct->left);
 }
 
-/*
- * `n` completions were polled. A stand-in for the CQ that returned fewer than it could is empty. If
- * the event thread has put entries into the ring since the reader looked there, these come first.
- */
+/* `n` completions were polled. A stand-in for the CQ that returned fewer than it could is empty. */
 static OFI_OUTLINE ssize_t read_several(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, int n)
 {
 	size_t count = ep->direct.left;
 
-	if (!ep->direct.at || !count || !ofi_cq_ring_empty(&cq->ring))
+	if (!ep->direct.at || !count)
 		ep->direct.cq = OFI_RDM_NO_DIRECT;
 	vrb_rdm_polled(ep, n);
 	if (n < vrb_rc(ep)->first)
@@ -218,7 +215,7 @@ OFI_INLINE ssize_t read_retired(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bo
 
 OFI_INLINE ssize_t read_polled(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool nolock)
 {
-	if (ofi_unlikely(ep->direct.left != 1 || !ep->direct.at || !ofi_cq_ring_empty(&cq->ring)))
+	if (ofi_unlikely(ep->direct.left != 1 || !ep->direct.at))
 		return read_several(cq, ep, 1);
 	if (vrb_rc(ep)->wc->wr_id & VRB_RDM_RX_BIT)
 		return read_arrived(cq, ep, nolock);
@@ -247,12 +244,21 @@ static OFI_OUTLINE ssize_t read_many(struct ofi_rdm_cq *cq, void *buf, size_t co
 	return ofi_rdm_cq_read_many(cq, buf, count, src);
 }
 
+/* The ring has entries, which come before those that the device has. */
+static OFI_OUTLINE ssize_t read_first(struct ofi_rdm_cq *cq, void *buf, size_t count,
+				      fi_addr_t *src)
+{
+	ofi_rdm_leave(cq->only, cq->only->biased);
+	return read_many(cq, buf, count, src);
+}
+
 /*
- * Reads the ring, or makes progress if it is empty. If only one endpoint completes into the CQ, its
- * completions go directly to buf. A single completion of the device is polled first, because most
- * calls want one, and completions beyond that are handled twice; a stand-in for the CQ is emptied,
- * because polling it again takes longer. If another thread is making progress, it does so for this
- * one too. Slow paths are called last, so that few values have to be saved.
+ * Reads the ring, or makes progress if it is empty: it is looked at inside the endpoint, because
+ * until then the event thread may put entries into it. If only one endpoint completes into the CQ,
+ * its completions go directly to buf. A single completion of the device is polled first, because
+ * most calls want one, and completions beyond that are handled twice; a stand-in for the CQ is
+ * emptied, because polling it again takes longer. If another thread is making progress, it does so
+ * for this one too. Slow paths are called last, so that few values have to be saved.
  */
 OFI_INLINE ssize_t read_entries(struct ofi_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src,
 				bool nolock)
@@ -260,11 +266,13 @@ OFI_INLINE ssize_t read_entries(struct ofi_rdm_cq *cq, void *buf, size_t count, 
 	struct ofi_rdm_ep *ep;
 	int n;
 
-	if (ofi_unlikely(!ofi_cq_ring_empty(&cq->ring) || !try_enter_cq(cq, nolock)))
+	if (ofi_unlikely(!try_enter_cq(cq, nolock)))
 		return ofi_rdm_cq_read_any(cq, buf, count, src);
 	ep = cq->only;
 	if (ofi_unlikely(!ep || !ofi_rdm_try_enter(ep, nolock)))
 		return read_many(cq, buf, count, src);
+	if (ofi_unlikely(!ofi_cq_ring_empty(&cq->ring)))
+		return read_first(cq, buf, count, src);
 	ep->direct.cq = cq;
 	ep->direct.at = buf;
 	ep->direct.left = count;
