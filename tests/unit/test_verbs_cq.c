@@ -3,7 +3,13 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "prov/verbs/msg/ep.h"
 #include "prov/verbs/provider/prov.h"
 #include "verbs_rig.h"
 
@@ -116,6 +122,55 @@ static void test_remote_write(void **state)
 	assert_int_equal(entry.flags, FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA);
 	assert_int_equal(entry.data, 9);
 	assert_int_equal(entry.len, 77);
+}
+
+/* Makes the slots belong to another queue, of which they are the only ones. */
+static void move_slots(struct vrb_wq *from, struct vrb_wq *to)
+{
+	uint32_t i;
+
+	for (i = 0; i <= from->size; i++)
+		from->slots[i].wq = to;
+}
+
+static char *posting_side;
+static size_t page;
+static bool has_fault;
+
+static void on_fault(int signal)
+{
+	(void)signal;
+	has_fault = true;
+	if (mprotect(posting_side, page, PROT_READ | PROT_WRITE))
+		abort();
+}
+
+/* Reading does not touch the cache lines that the posting thread writes: here, they fault. */
+static void test_reader_stays_off_the_posting_side(void **state)
+{
+	struct sigaction catch = { .sa_handler = on_fault }, before;
+	const size_t side = offsetof(struct vrb_wq, tail);
+	struct rig *rig = *state;
+	struct vrb_wq *wq, *copy;
+
+	rig_connect(rig);
+	wq = ((struct vrb_ep *)rig->ep)->rq;
+	page = (size_t)sysconf(_SC_PAGESIZE);
+	posting_side =
+		mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(posting_side, MAP_FAILED);
+	copy = memcpy(posting_side + page - side, wq, sizeof(*wq));
+	move_slots(wq, copy);
+	post_recv(rig->ep, &context[1]);
+	arrive(rig, IBV_WC_RECV, NULL);
+	assert_int_equal(sigaction(SIGSEGV, &catch, &before), 0);
+	assert_int_equal(mprotect(posting_side, page, PROT_NONE), 0);
+	assert_ptr_equal(rig_entry(rig->cq[1]).op_context, &context[1]);
+	assert_int_equal(sigaction(SIGSEGV, &before, NULL), 0);
+	move_slots(wq, wq);
+	wq->tail = copy->tail;
+	assert_int_equal(munmap(posting_side, 2 * page), 0);
+	assert_false(has_fault);
 }
 
 static void test_readfrom(void **state)
@@ -434,6 +489,7 @@ int main(void)
 		RIG_TEST(test_format_data),
 		RIG_TEST(test_format_tagged),
 		RIG_TEST(test_remote_write),
+		RIG_TEST(test_reader_stays_off_the_posting_side),
 		RIG_TEST(test_readfrom),
 		RIG_TEST(test_counts),
 		RIG_TEST(test_no_array),

@@ -84,7 +84,7 @@ static void count_to(const struct ibv_wc *wc)
 	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
 	struct vrb_wq *wq = slot->wq;
 
-	(void)__atomic_load_n(&wq->head, __ATOMIC_ACQUIRE);
+	vrb_wq_see(wq);
 	if (vrb_wq_special(wq) & VRB_WQ_SHARED)
 		count_shared(vrb_srq(wq)->domain, wc);
 	if (!wq->cntrs || wq->given_up)

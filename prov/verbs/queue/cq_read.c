@@ -110,8 +110,7 @@ OFI_INLINE size_t take_one(enum fi_cq_format format, union entries out, struct v
 	void *context, *buf = NULL;
 	size_t len;
 
-	/* Pairs with vrb_wq_take: the contents of the slot are visible from here on. */
-	(void)__atomic_load_n(&wq->head, __ATOMIC_ACQUIRE);
+	vrb_wq_see(wq);
 	context = slot->context;
 	flags = slot->flags;
 	if (ofi_unlikely(wc->wc_flags & IBV_WC_WITH_IMM))

@@ -250,7 +250,7 @@ bool vrb_cq_retire_silent(const struct ibv_wc *wc)
 {
 	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
 
-	(void)__atomic_load_n(&slot->wq->head, __ATOMIC_ACQUIRE);
+	vrb_wq_see(slot->wq);
 	if (!is_silent(wc))
 		return false;
 	if (wc->status == IBV_WC_SUCCESS)
