@@ -84,12 +84,30 @@ static void test_reset(void **state)
 	assert_null(ofi_rdm_flow_resume(&budget));
 }
 
+/* What an earlier connection has not acknowledged does not hide that this one does. */
+static void test_halts_of_earlier_connections(void **state)
+{
+	struct ofi_rdm_flow a;
+
+	(void)state;
+	ofi_rdm_flow_init(&a, 4, 1);
+	a.owed = OFI_RDM_FLOW_HALT;
+	assert_int_equal(ofi_rdm_flow_settle(&a), OFI_RDM_FLOW_HALT);
+	ofi_rdm_flow_reset(&a, 4, 1);
+	a.owed = OFI_RDM_FLOW_HALT;
+	a.level = OFI_RDM_FLOW_NONE;
+	assert_int_equal(ofi_rdm_flow_settle(&a), OFI_RDM_FLOW_HALT);
+	ofi_rdm_flow_halt_acked(&a);
+	assert_true(a.halt_acked);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_credits),
 		cmocka_unit_test(test_budget),
 		cmocka_unit_test(test_reset),
+		cmocka_unit_test(test_halts_of_earlier_connections),
 	};
 
 	return cmocka_run_group_tests_name("rdm_flow", tests, NULL, NULL);

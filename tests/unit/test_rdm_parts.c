@@ -21,7 +21,7 @@ static struct fi_info info;
 static struct ofi_domain domain;
 static uint8_t local[40 * EAGER], remote[40 * EAGER];
 static struct ofi_rdm_wire_packet sent;
-static int requests, events;
+static int requests, events, retries;
 static bool full;
 
 /* Keeps the packet, and stores what is written. */
@@ -67,6 +67,7 @@ static void fake_retry(struct ofi_rdm_proto_peer *of)
 {
 	(void)of;
 	assert_true(full);
+	retries++;
 }
 
 static int begin(void **state)
@@ -81,7 +82,7 @@ static int begin(void **state)
 	memset(&ep, 0, sizeof(ep));
 	memset(&peer, 0, sizeof(peer));
 	memset(remote, 0, sizeof(remote));
-	requests = events = 0;
+	requests = events = retries = 0;
 	full = false;
 	domain.info = &info;
 	ep.domain = &domain;
@@ -275,6 +276,8 @@ static void waits_for_room(void **state)
 	full = true;
 	say_no_key(5);
 	assert_int_equal(requests, 0);
+	/* No completion and no answer would post it again. */
+	assert_int_equal(retries, 1);
 	full = false;
 	peer.proto.flow.credits = 2;
 	ofi_rdm_ops_pump(&peer);
@@ -285,6 +288,18 @@ static void waits_for_room(void **state)
 	ofi_rdm_ops_fail(&peer, FI_ECONNABORTED);
 	assert_true(is_done());
 	assert_int_equal(op.err, FI_ECONNABORTED);
+}
+
+/* The connection ends before the peer has said whether there is a key. */
+static void a_connection_lost_before(void **state)
+{
+	(void)state;
+	start(OFI_RDM_OP_WRITE, 3 * EAGER, false);
+	assert_true(peer.asked);
+	ofi_rdm_ops_fail(&peer, FI_ECONNABORTED);
+	assert_true(is_done());
+	assert_int_equal(op.err, FI_ECONNABORTED);
+	assert_false(peer.asked);
 }
 
 /* The connection ends in the middle: the operation ends once. */
@@ -355,6 +370,7 @@ int main(void)
 		CASE(empty),
 		CASE(an_error),
 		CASE(waits_for_room),
+		CASE(a_connection_lost_before),
 		CASE(a_lost_connection),
 		CASE(two_at_once),
 		CASE(asks_once),

@@ -124,6 +124,29 @@ static void what_is_left_keeps_the_name(void **state)
 	assert_ptr_equal(at(200), peer);
 }
 
+/* However many could not be forgotten, a few later ones suffice to find all of them. */
+static void each_that_was_kept_is_looked_at(void **state)
+{
+	struct ofi_rdm_peer *kept[10];
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 10; i++) {
+		kept[i] = at(1 + i);
+		vrb_rc_peer(kept[i])->conns = 1;
+	}
+	for (i = 0; i < 10; i++)
+		ofi_rdm_peer_leave(kept[i]);
+	for (i = 0; i < 10; i++) {
+		assert_false(kept[i]->unused);
+		vrb_rc_peer(kept[i])->conns = 0;
+	}
+	for (i = 0; i < 4; i++)
+		ofi_rdm_peer_leave(at(100 + i));
+	for (i = 0; i < 10; i++)
+		assert_true(kept[i]->unused);
+}
+
 /* Its request may come again with the message that was delivered. */
 static void whose_request_has_delivered_is_kept(void **state)
 {
@@ -393,6 +416,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(names_of_the_gone_are_not_kept, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_left_keeps_the_name, begin, end),
+		cmocka_unit_test_setup_teardown(each_that_was_kept_is_looked_at, begin, end),
 		cmocka_unit_test_setup_teardown(whose_request_has_delivered_is_kept, begin, end),
 		cmocka_unit_test_setup_teardown(who_asks_is_on_the_same_link, begin, end),
 		cmocka_unit_test_setup_teardown(who_is_removed_is_not_kept, begin, end),

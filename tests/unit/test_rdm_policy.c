@@ -174,8 +174,10 @@ static void test_give_up(void **state)
 	int tries = 1;
 
 	(void)state;
-	after(conn,
-	      (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_FAILED, .err = FI_EHOSTUNREACH });
+	/* What the failed attempt has of the device is freed before the next one. */
+	action = after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_FAILED,
+							  .err = FI_EHOSTUNREACH });
+	assert_int_equal(action.what, OFI_RDM_CONN_DO_ABANDON);
 	while (conn->state != OFI_RDM_CONN_IDLE) {
 		set->now = ofi_rdm_conn_next(set);
 		due = ofi_rdm_conn_poll(set, &action);

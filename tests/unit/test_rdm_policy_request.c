@@ -87,12 +87,31 @@ static void test_unproved_in_the_way(void **state)
 	assert_int_equal(request(conn, 9, 1).what, OFI_RDM_CONN_DO_ACCEPT);
 }
 
+/* A request that is delivered late must not end the connection that a newer one has made. */
+static void test_newest_counts(void **state)
+{
+	struct ofi_rdm_conn *conn = conn_in(OFI_RDM_CONN_IDLE, 1);
+
+	(void)state;
+	assert_int_equal(request(conn, 5, 7).what, OFI_RDM_CONN_DO_ACCEPT);
+	step_event(conn, OFI_RDM_CONN_FAILED);
+	assert_int_equal(request(conn, 5, 9).what, OFI_RDM_CONN_DO_ACCEPT);
+	step_event(conn, OFI_RDM_CONN_FAILED);
+	assert_int_equal(request(conn, 5, 8).reason, OFI_RDM_CMWIRE_STALE);
+	/* The numbers of another incarnation begin anew. */
+	assert_int_equal(request(conn, 6, 2).what, OFI_RDM_CONN_DO_ACCEPT);
+	step_event(conn, OFI_RDM_CONN_FAILED);
+	assert_int_equal(request(conn, 6, 1).reason, OFI_RDM_CMWIRE_STALE);
+	assert_int_equal(request(conn, 6, 3).what, OFI_RDM_CONN_DO_ACCEPT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_proof),
 		cmocka_unit_test(test_unproved),
 		cmocka_unit_test(test_unproved_in_the_way),
+		cmocka_unit_test(test_newest_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,6 +62,31 @@ static void test_drain(void **state)
 	assert_int_equal(action.what, OFI_RDM_CONN_DO_LOOK);
 }
 
+/* Whoever makes room counts what is about to end, so that no more connections end than have to. */
+static void test_going(void **state)
+{
+	static const enum ofi_rdm_conn_state states[] = { OFI_RDM_CONN_DRAINING,
+							  OFI_RDM_CONN_PARTING,
+							  OFI_RDM_CONN_LEAVING, OFI_RDM_CONN_LEFT };
+	struct ofi_rdm_conn_action action;
+	struct ofi_rdm_conn *conn;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		conn = conn_in(states[i], 1);
+		assert_int_equal(the_set.going, 1);
+		after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_FAILED });
+		assert_int_equal(the_set.going, 0);
+	}
+	/* A peer that does not answer frees nothing: another connection has to end. */
+	conn = conn_in(OFI_RDM_CONN_LEAVING, 1);
+	the_set.now = conn->timer;
+	ofi_rdm_conn_poll(&the_set, &action);
+	assert_int_equal(conn->state, OFI_RDM_CONN_LEAVING);
+	assert_int_equal(the_set.going, 0);
+}
+
 /*
  * An attempt lasts while the peer's host exists, however slow the peer is; other attempts may begin
  * meanwhile.
@@ -443,17 +468,12 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_drain),
-		cmocka_unit_test(test_slow),
-		cmocka_unit_test(test_room_is_not_silence),
-		cmocka_unit_test(test_turns),
-		cmocka_unit_test(test_late),
-		cmocka_unit_test(test_own_silence),
-		cmocka_unit_test(test_behind),
-		cmocka_unit_test(test_behind_again),
-		cmocka_unit_test(test_full),
-		cmocka_unit_test(test_full_accepts),
-		cmocka_unit_test(test_full_of_others),
+		cmocka_unit_test(test_drain),	     cmocka_unit_test(test_going),
+		cmocka_unit_test(test_slow),	     cmocka_unit_test(test_room_is_not_silence),
+		cmocka_unit_test(test_turns),	     cmocka_unit_test(test_late),
+		cmocka_unit_test(test_own_silence),  cmocka_unit_test(test_behind),
+		cmocka_unit_test(test_behind_again), cmocka_unit_test(test_full),
+		cmocka_unit_test(test_full_accepts), cmocka_unit_test(test_full_of_others),
 		cmocka_unit_test(test_refused),
 	};
 

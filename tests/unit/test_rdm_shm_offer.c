@@ -21,8 +21,13 @@ uint64_t __wrap_ofi_now_ms(void)
 int __wrap_vrb_rc_conn_send(struct vrb_rc_conn *to, const void *bytes, size_t len);
 int __wrap_vrb_rc_conn_send(struct vrb_rc_conn *to, const void *bytes, size_t len)
 {
-	assert_true(len >= 2);
+	uint32_t index;
+
+	assert_true(len >= 4 + sizeof(index));
 	assert_int_equal(((const uint8_t *)bytes)[1], VRB_SHM_OFFER);
+	/* The peer rings for this ring and no other. */
+	memcpy(&index, (const uint8_t *)bytes + 4, sizeof(index));
+	assert_int_equal(index, to->shm->index);
 	assert_true(to->shm->fd >= 0);
 	if (unsendable && unsendable--)
 		return FI_ENOMEM;

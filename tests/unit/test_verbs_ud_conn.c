@@ -43,6 +43,20 @@ static void a_peer_that_has_forgotten_says_so(void **state)
 	assert_int_equal(active->err, FI_ECONNRESET);
 }
 
+/* Or FI_FENCE would not wait for a packet that may have been lost. */
+static void what_flies_is_not_quiet(void **state)
+{
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+
+	(void)state;
+	ud_net_exchange(active, passive);
+	assert_true(vrb_ud_conn_quiet(&active->rc));
+	ud_net_send(active);
+	assert_false(vrb_ud_conn_quiet(&active->rc));
+	ud_net_watch(5000, counts);
+	assert_true(vrb_ud_conn_quiet(&active->rc));
+}
+
 /* All copies of the end are lost. */
 static void an_end_is_repeated(void **state)
 {
@@ -482,6 +496,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(early_packets_leave_receives, begin, end),
 		cmocka_unit_test_setup_teardown(a_peer_that_has_forgotten_says_so, begin, end),
+		cmocka_unit_test_setup_teardown(what_flies_is_not_quiet, begin, end),
 		cmocka_unit_test_setup_teardown(an_end_is_repeated, begin, end),
 		cmocka_unit_test_setup_teardown(a_refusal_has_to_know_everything, begin, end),
 		cmocka_unit_test_setup_teardown(strangers_are_refused_rarely, begin, end),

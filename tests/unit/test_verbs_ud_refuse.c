@@ -106,6 +106,10 @@ static void they_are_for_few_hosts(void **state)
 	ud_net_pass(60000000);
 	answer_from(UD_STRANGER);
 	assert_int_equal(refusals(), 1);
+	/* The next minute is no different from the first. */
+	for (i = 1; i < HOSTS; i++)
+		answer_from(UD_STRANGER + i);
+	assert_int_equal(ud_net_objects, before + 2 * VRB_UD_REFUSED_HOSTS);
 }
 
 /* Nor do they use up the device's address handles. */

@@ -73,6 +73,8 @@ static void pollfd_says_how_much_room_it_needs(void **state)
 	assert_int_equal(ofi_wait_init(&wait, FI_WAIT_POLLFD), 0);
 	assert_int_equal(ofi_wait_control(NULL, &wait, FI_GETWAIT, &arg), -FI_ETOOSMALL);
 	assert_int_equal(arg.nfds, 1);
+	/* The descriptor never changes, and this says so. */
+	assert_int_equal(arg.change_index, 1);
 	arg.fd = &pfd;
 	assert_int_equal(ofi_wait_control(NULL, &wait, FI_GETWAIT, &arg), 0);
 	assert_int_equal(pfd.events, POLLIN);

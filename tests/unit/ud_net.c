@@ -514,6 +514,7 @@ static void node_close(struct ud_node *node)
 {
 	unsigned int i;
 
+	must(ud_net_has_buffers(node));
 	vrb_ud_close(&node->rc.rdm);
 	vrb_mr_table_close(&node->domain.table);
 	fi_freeinfo(node->domain.base.info);

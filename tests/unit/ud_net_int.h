@@ -29,6 +29,8 @@ struct vrb_fabric *ud_net_fabric(bool srd);
 void ud_net_memory(struct ud_node *node);
 /* Frees the address handles, which have no users any more. */
 void ud_net_free_paths(void **tree);
+/* Returns true if only packets that the device still sends have bounce buffers. */
+bool ud_net_has_buffers(const struct ud_node *node);
 
 void ud_net_rc_begin(void);
 struct ibv_qp *ud_net_rc_create(unsigned int node, struct ibv_context *ctx,

@@ -228,3 +228,16 @@ void ud_net_memory(struct ud_node *node)
 	open_region(node);
 	open_buffers(node);
 }
+
+bool ud_net_has_buffers(const struct ud_node *node)
+{
+	const struct vrb_ud *all = node->rc.ud;
+	const struct vrb_rdm_buf *buf;
+	uint32_t i, count = 0;
+
+	SLIST_FOREACH (buf, &all->pool.free, link)
+		count++;
+	for (i = 0; i < VRB_UD_SQ; i++)
+		count += all->sq[i] && all->sq[i]->buf;
+	return count == all->pool.count;
+}
