@@ -24,37 +24,6 @@ static int poll_twice(struct ibv_wc *wc)
 	return n + vrb_shm_poll_cq(&all.cq, ROOM - n, wc + n);
 }
 
-/* Another peer clears the bell, and the packet is found in turn. */
-static void bell_cleared(void **state)
-{
-	struct ofi_shm_ring_tx tx = { .map = &map };
-	struct ibv_wc wc[ROOM];
-	uint32_t polls;
-
-	(void)state;
-	give_buffer(0);
-	write_ring(&tx, 0);
-	bell.bells[0] = 0;
-	for (polls = 1; !poll_all(wc); polls++)
-		assert_true(polls < 16 * all.size);
-	assert_ptr_equal(vrb_rdm_rx_of(&wc[0]), &buffers[0].rx);
-}
-
-/* A packet that was there before the endpoint sleeps is found by the next poll, without a bell. */
-static void before_sleep(void **state)
-{
-	struct ofi_shm_ring_tx tx = { .map = &map };
-	struct ibv_wc wc[ROOM];
-
-	(void)state;
-	give_buffer(0);
-	all.turn = 5;
-	write_ring(&tx, 0);
-	bell.bells[0] = 0;
-	vrb_shm_arm(&rc.rdm);
-	assert_int_equal(poll_all(wc), 1);
-}
-
 /* Only a packet through the device, which wakes whoever sleeps, ends the request to be woken. */
 static void asleep_until_device(void **state)
 {
@@ -122,24 +91,6 @@ static void full_ring_wakes_writer(void **state)
 	}
 	assert_true(woken);
 	assert_false(shm.wake_due);
-}
-
-/* Another peer has cleared the bell, and the peer that rang it ends. */
-static void lost_bell_is_found(void **state)
-{
-	struct ofi_shm_ring_tx tx = { .map = &map };
-	struct ibv_wc wc[ROOM];
-
-	(void)state;
-	give_buffer(0);
-	write_ring(&tx, 0);
-	all.bell->bells[0] = 0;
-	assert_true(vrb_shm_drain_begin(&rc.rdm, 1));
-	assert_int_equal(poll_all(wc), 1);
-	assert_ptr_equal(vrb_rdm_rx_of(wc), &buffers[0].rx);
-	vrb_shm_drain_end(&rc.rdm);
-	assert_int_equal(poll_all(wc), 0);
-	assert_int_equal(all.ready[0], 0);
 }
 
 /* The wake that was due follows the first one that is complete. */
@@ -556,7 +507,6 @@ int main(void)
 		cmocka_unit_test_setup(sleeper_is_told_of_completions, begin),
 		cmocka_unit_test_setup(sleeper_is_told_after_polls_of_others, begin),
 		cmocka_unit_test_setup(no_completion_outlives_its_connection, begin),
-		cmocka_unit_test_setup(lost_bell_is_found, begin),
 		cmocka_unit_test_setup(due_wake_is_posted, begin),
 		cmocka_unit_test_setup(due_wake_needs_no_application, begin),
 		cmocka_unit_test_setup(refused_wake_is_tried_again, begin),
@@ -567,8 +517,6 @@ int main(void)
 		cmocka_unit_test_setup(rdma_is_long_ago, begin),
 		cmocka_unit_test_setup(device_before_ring, begin),
 		cmocka_unit_test_setup(order_without_buffers, begin),
-		cmocka_unit_test_setup(bell_cleared, begin),
-		cmocka_unit_test_setup(before_sleep, begin),
 		cmocka_unit_test_setup(asleep_until_device, begin),
 		cmocka_unit_test_setup(room_wakes_writer, begin),
 		cmocka_unit_test_setup(full_ring_wakes_writer, begin),

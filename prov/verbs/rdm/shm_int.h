@@ -10,8 +10,9 @@
 #include "shm.h"
 #include "shm_map.h"
 
-#define VRB_SHM_WORDS 480u /* of bells: one bit for each ring of an endpoint */
-#define VRB_SHM_RINGS (VRB_SHM_WORDS * 64)
+#define VRB_SHM_NO_RING UINT32_MAX
+#define VRB_SHM_WORDS	480u /* of bells: one bit for each ring of an endpoint */
+#define VRB_SHM_RINGS	(VRB_SHM_WORDS * 64)
 
 /* A send flag: the work request is an RDMA read whose bytes have been copied already. */
 #define VRB_SHM_COPIED (1u << 30)
@@ -58,7 +59,7 @@ enum vrb_shm_kind {
 /*
  * A bitmap in which senders mark the rings of an endpoint that have packets. All senders can write
  * it, so it is only a hint: the endpoint also polls each ring in turn, and requests in each ring to
- * be woken.
+ * be woken. The ring that delivered last is polled each time and its mark stays.
  */
 struct vrb_shm_bell {
 	uint64_t token[2];
@@ -121,6 +122,7 @@ struct vrb_shm {
 	uint32_t size;
 	uint32_t turn;		       /* index after the last ring that was left with packets */
 	uint32_t polls;		       /* number of polls so far */
+	uint32_t latest;	       /* index of the ring that delivered last, whose bell stays */
 	uint32_t unasked;	       /* index of the ring that was last polled without a bell */
 	uint32_t grants_given;	       /* number of rights granted so far */
 	enum vrb_shm_sleep sleep;      /* of a thread until something that was sent completes */

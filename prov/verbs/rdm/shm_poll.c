@@ -150,11 +150,15 @@ static int drain_ring(struct vrb_shm_conn *shm, uint64_t end, int count, struct 
 	while (n < count && shm->rx.read < end &&
 	       (state = take_packet(shm, wc + n)) == OFI_SHM_RING_PACKET)
 		n++;
+	if (n)
+		vrb_shm_of(shm)->latest = shm->index;
 	if (n && ofi_shm_ring_must_wake_writer(&shm->rx))
 		vrb_shm_wake(shm);
 	*more = state != OFI_SHM_RING_EMPTY && state != OFI_SHM_RING_INVALID;
-	if (state == OFI_SHM_RING_INVALID)
+	if (state == OFI_SHM_RING_INVALID) {
+		vrb_shm_of(shm)->latest = VRB_SHM_NO_RING;
 		vrb_shm_of(shm)->calls->damaged(shm->conn);
+	}
 	return n;
 }
 
@@ -188,18 +192,38 @@ static void set_ready(struct vrb_shm *all, uint32_t index)
 	all->ready[index / 64] |= 1ULL << index % 64;
 }
 
+static bool has_packet(const struct vrb_shm_conn *shm)
+{
+	return shm && shm->started &&
+	       __atomic_load_n(&shm->rx.map->written, __ATOMIC_ACQUIRE) != shm->rx.read;
+}
+
+/*
+ * Takes the bells of a word. That of the ring which delivered last stays rung, so that neither side
+ * writes it for each packet; the ring is looked at instead.
+ */
+static uint64_t take_word(struct vrb_shm *all, uint32_t word)
+{
+	uint64_t kept = word == all->latest / 64 ? 1ULL << all->latest % 64 : 0;
+	uint64_t *bells = &all->bell->bells[word];
+	uint64_t rung = __atomic_load_n(bells, __ATOMIC_SEQ_CST);
+
+	if (ofi_unlikely(rung & ~kept))
+		rung = __atomic_fetch_and(bells, kept, __ATOMIC_SEQ_CST);
+	return rung & kept && !has_packet(all->conns[all->latest]) ? rung & ~kept : rung;
+}
+
 /*
  * Takes the bells before the rings are polled, so that none is missed. Returns true if there are
  * rings to be polled.
  */
 static bool take_bells(struct vrb_shm *all)
 {
-	uint64_t *bells = all->bell->bells, some = 0;
 	uint32_t word, words = all->size / 64;
+	uint64_t some = 0;
 
 	for (word = 0; word < words; word++) {
-		if (ofi_unlikely(__atomic_load_n(&bells[word], __ATOMIC_SEQ_CST)))
-			all->ready[word] |= __atomic_exchange_n(&bells[word], 0, __ATOMIC_SEQ_CST);
+		all->ready[word] |= take_word(all, word);
 		some |= all->ready[word];
 	}
 	return some;

@@ -111,9 +111,13 @@ void vrb_shm_wake(struct vrb_shm_conn *shm)
 	shm->sent++;
 }
 
+/* Follows a sequentially consistent store to the ring: a bell that is rung was so after it. */
 static void ring_bell(struct vrb_shm_conn *shm)
 {
-	__atomic_fetch_or(&shm->bell->bells[shm->to / 64], 1ULL << shm->to % 64, __ATOMIC_RELEASE);
+	uint64_t *word = &shm->bell->bells[shm->to / 64], bit = 1ULL << shm->to % 64;
+
+	if (!(__atomic_load_n(word, __ATOMIC_SEQ_CST) & bit))
+		__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
 	if (ofi_shm_ring_must_wake_reader(&shm->tx))
 		vrb_shm_wake(shm);
 }
