@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "efa_rig.h"
@@ -111,6 +112,44 @@ static void test_rdm(void **state)
 	hints->caps = 0;
 	hints->addr_format = FI_SOCKADDR_IN;
 	assert_int_equal(get(), -FI_ENODATA);
+}
+
+/* Other releases have another name for the domain of reliable datagrams, by which it opens, too. */
+static void test_names(void **state)
+{
+	static const struct {
+		const char *name;
+		enum fi_ep_type type;
+		const char *domain;
+	} row[] = {
+		{ "efa0", FI_EP_RDM, "efa0" },
+		{ "efa0-rdm", FI_EP_RDM, "efa0" },
+		{ "efa0-dgram", FI_EP_RDM, NULL },
+		{ "efa0-rdm0", FI_EP_RDM, NULL },
+		{ "efa1-rdm", FI_EP_RDM, NULL },
+		{ "efa0", FI_EP_DGRAM, "efa0-dgram" },
+		{ "efa0-dgram", FI_EP_DGRAM, "efa0-dgram" },
+		{ "efa0-rdm", FI_EP_DGRAM, NULL },
+		{ "efa0-rdm", FI_EP_UNSPEC, "efa0" },
+	};
+	struct ibv_context *ctx;
+	size_t i;
+	int err;
+
+	(void)state;
+	for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		free(hints->domain_attr->name);
+		hints->domain_attr->name = strdup(row[i].name);
+		hints->ep_attr->type = row[i].type;
+		assert_int_equal(get(), row[i].domain ? 0 : -FI_ENODATA);
+		if (!row[i].domain)
+			continue;
+		assert_string_equal(info->domain_attr->name, row[i].domain);
+		assert_null(info->next);
+		ctx = vrb_device_open(row[i].name, &err);
+		assert_non_null(ctx);
+		ibv_close_device(ctx);
+	}
 }
 
 static void test_attr_only(void **state)
@@ -251,6 +290,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_offer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rdm, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_attr_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_queues, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),

@@ -236,6 +236,18 @@ static void test_early_receives(void **state)
 	assert_int_equal(info->rx_attr->op_flags, FI_TRANSMIT_COMPLETE);
 }
 
+/* Other releases name a domain of reliable datagrams so on efa only. */
+static void test_name_of_efa(void **state)
+{
+	(void)state;
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->domain_attr->name = strdup("rxe1");
+	assert_int_equal(ask_rdm(), 0);
+	free(hints->domain_attr->name);
+	hints->domain_attr->name = strdup("rxe1-rdm");
+	assert_int_equal(ask_rdm(), -FI_ENODATA);
+}
+
 /* API 1.x had FI_VARIABLE_MSG where later ones have FI_EXACT_DIRECTED_RECV. */
 static void test_variable_messages(void **state)
 {
@@ -346,6 +358,7 @@ int main(void)
 		TEST(test_key_without_bytes),
 		TEST(test_unwanted),
 		TEST(test_early_receives),
+		TEST(test_name_of_efa),
 		TEST(test_variable_messages),
 		TEST(test_basic),
 		TEST(test_allocated),

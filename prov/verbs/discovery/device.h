@@ -17,6 +17,7 @@
 
 #define VRB_ADDRSTR_LEN	 64
 #define VRB_DGRAM_SUFFIX "-dgram" /* suffix of a domain name */
+#define VRB_RDM_SUFFIX	 "-rdm"	  /* that of efa's reliable datagrams in other releases */
 
 struct vrb_port_addr {
 	STAILQ_ENTRY(vrb_port_addr) next;
@@ -68,15 +69,24 @@ int vrb_snapshot_take(struct vrb_snapshot *snapshot);
 void vrb_snapshot_free(struct vrb_snapshot *snapshot);
 /* Forgets which devices have been logged. */
 void vrb_device_forget(void);
-/*
- * Returns true if the domain name belongs to this device: it is the device's name, or that of its
- * datagram domain, such as "mlx5_0-dgram".
- */
-static inline bool vrb_device_is(const char *device, const char *name)
+/* Returns what follows the device's name in a domain name, or NULL if another device's is there. */
+static inline const char *vrb_device_suffix(const char *device, const char *name)
 {
 	size_t len = strlen(device);
 
-	return !strncmp(device, name, len) && (!name[len] || !strcmp(name + len, VRB_DGRAM_SUFFIX));
+	return strncmp(device, name, len) ? NULL : name + len;
+}
+
+/*
+ * Returns true if the domain name belongs to this device: it is the device's name, that of its
+ * datagram domain, such as "mlx5_0-dgram", or that of reliable datagrams in other releases.
+ */
+static inline bool vrb_device_is(const char *device, const char *name)
+{
+	const char *suffix = vrb_device_suffix(device, name);
+
+	return suffix &&
+	       (!*suffix || !strcmp(suffix, VRB_DGRAM_SUFFIX) || !strcmp(suffix, VRB_RDM_SUFFIX));
 }
 
 /* Checks the domain name of an endpoint's fi_info, which may be NULL. */

@@ -328,15 +328,20 @@ static int try_addrs(struct search *search, const struct vrb_device *dev,
 	return ret;
 }
 
-/* The device's name also stands for its datagram domain. */
+/*
+ * The device's name also stands for its datagram domain. Hints may give the domain of reliable
+ * datagrams of efa the name that it has in other releases.
+ */
 static unsigned find_misses(const struct search *search, const struct vrb_device *dev,
 			    struct fi_info *info, struct ofi_miss *miss)
 {
 	const struct fi_domain_attr *attr = search->hints ? search->hints->domain_attr : NULL;
+	const char *suffix = attr && attr->name ? vrb_device_suffix(dev->name, attr->name) : NULL;
+	bool is_efa_rdm = search->type == FI_EP_RDM && !search->kind->has_ip;
 	char *name = info->domain_attr->name;
 	unsigned misses;
 
-	if (attr && attr->name && !strcmp(attr->name, dev->name))
+	if (suffix && (!*suffix || (is_efa_rdm && !strcmp(suffix, VRB_RDM_SUFFIX))))
 		info->domain_attr->name = attr->name;
 	misses = ofi_attr_misses(search->version, info, search->hints, miss);
 	info->domain_attr->name = name;
