@@ -9,6 +9,7 @@
 #include <rdma/fi_cm.h>
 #include "prov/base/refuse.h"
 #include <rdma/fi_errno.h>
+#include <rdma/fi_ext.h>
 #include "alias.h"
 #include "domain_progress.h"
 #include "atomic.h"
@@ -327,6 +328,9 @@ static int ep_option(struct fid *fid, int name, size_t *value)
 	case FI_OPT_INJECT_RMA_SIZE:
 		*value = ep->inject_size;
 		return 0;
+	case FI_OPT_EFA_RNR_RETRY:
+		*value = 7; /* for ever */
+		return ep->info->ep_attr->protocol == FI_PROTO_EFA ? 0 : -FI_ENOPROTOOPT;
 	default:
 		return -FI_ENOPROTOOPT;
 	}
@@ -383,9 +387,19 @@ static int set_shm_option(struct ofi_rdm_ep *ep, int name, const void *value, si
 	return 0;
 }
 
+static int check_rnr_retry(const struct ofi_rdm_ep *ep, size_t retries)
+{
+	if (retries == 7 && !ep->begun)
+		return 0;
+	return ofi_refuse(ep->domain->prov, FI_LOG_EP_CTRL,
+			  ep->begun ? -FI_EOPBADSTATE : -FI_EOPNOTSUPP,
+			  "fi_setopt: FI_OPT_EFA_RNR_RETRY takes 7, for ever, before fi_enable\n");
+}
+
 static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t len)
 {
 	struct ofi_rdm_ep *ep = ofi_rdm_self((struct fid_ep *)fid);
+	bool is_rnr = name == FI_OPT_EFA_RNR_RETRY;
 	size_t to;
 	int ret;
 
@@ -394,7 +408,9 @@ static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t l
 	if (ofi_hmem_has_option(ep->info, level, name))
 		return set_hmem_option(ep, fid, name, value, len);
 	ret = ofi_ep_setopt(ep->domain->prov, fid, ep_option, level, name, value, len,
-			    FI_OPT_MIN_MULTI_RECV, &to);
+			    is_rnr ? name : FI_OPT_MIN_MULTI_RECV, &to);
+	if (!ret && is_rnr)
+		return check_rnr_retry(ep, to);
 	if (!ret)
 		__atomic_store_n(&ep->min_multi_recv, to, __ATOMIC_RELAXED);
 	return ret;
