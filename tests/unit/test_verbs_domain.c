@@ -5,8 +5,12 @@
 #include <errno.h>
 #include <rdma/fi_atomic.h>
 #include "prov/base/eq.h"
+#include "prov/rdm/domain_progress.h"
+#include "prov/rdm/rdm.h"
+#include "prov/verbs/dgram/dgram.h"
 #include "prov/verbs/msg/ops.h"
 #include "prov/verbs/provider/prov.h"
+#include "src/ds/bias.h"
 #include "verbs_rig.h"
 
 static void test_open(void **state)
@@ -117,6 +121,76 @@ static void test_threading(void **state)
 	check_threading(rig, FI_THREAD_DOMAIN, false, false);
 }
 
+static void check_safe_dgram(struct rig *rig, enum fi_threading threading)
+{
+	rig->info->domain_attr->threading = threading;
+	rig->info->ep_attr->type = FI_EP_DGRAM;
+	rig->info->caps = FI_MSG | FI_SEND | FI_RECV;
+	rig->info->addr_format = FI_ADDR_IB_UD;
+	rig->info->ep_attr->max_msg_size = 1024;
+	rig_open_ep(rig);
+	assert_ptr_equal(rig->ep->msg, &vrb_dgram_ops);
+	assert_true(vrb_cq(rig->cq[0])->locked);
+	rig_close(rig);
+	rig_init(rig);
+}
+
+static int rdm_open(struct vrb_domain *domain)
+{
+	return ofi_rdm_domain_progress_open(&domain->base, false);
+}
+
+static void rdm_close(struct vrb_domain *domain)
+{
+	ofi_rdm_domain_progress_close(domain->base.progress);
+}
+
+/* Returns whether the queues and endpoints of reliable datagrams take no lock. */
+static bool is_rdm_biased(struct rig *rig, enum fi_threading threading)
+{
+	static struct fi_ops_domain ops = { .size = sizeof(ops) };
+	static const struct vrb_domain_rdm rdm = { .ops = &ops,
+						   .open = rdm_open,
+						   .close = rdm_close };
+	const struct vrb_domain_rdm *others = vrb_domain_rdm();
+	struct ofi_rdm_ep ep = { .info = rig->info };
+	struct ofi_domain *domain;
+	bool is_biased;
+
+	vrb_domain_register_rdm(&rdm);
+	rig->info->domain_attr->threading = threading;
+	rig->info->ep_attr->type = FI_EP_RDM;
+	rig_open_domain(rig);
+	domain = &vrb_domain(rig->domain)->base;
+	is_biased = ofi_rdm_domain_progress_biased(domain->progress);
+	ofi_rdm_domain_progress_bias(domain->progress, &ep);
+	assert_int_equal(ep.biased, is_biased);
+	assert_int_equal(ep.with_domain, threading == FI_THREAD_DOMAIN && is_biased);
+	rig_close(rig);
+	vrb_domain_register_rdm(others);
+	rig_init(rig);
+	return is_biased;
+}
+
+/* Some programs promise more than they keep. */
+static void test_thread_safe(void **state)
+{
+	static const enum fi_threading threading[] = { FI_THREAD_FID, FI_THREAD_ENDPOINT,
+						       FI_THREAD_COMPLETION, FI_THREAD_DOMAIN };
+	struct rig *rig = *state;
+	size_t i;
+
+	assert_int_equal(is_rdm_biased(rig, FI_THREAD_COMPLETION), ofi_bias_init());
+	for (i = 0; i < sizeof(threading) / sizeof(threading[0]); i++) {
+		vrb_params.thread_safe = 1;
+		check_threading(rig, threading[i], true, true);
+		vrb_params.thread_safe = 1;
+		check_safe_dgram(rig, threading[i]);
+		vrb_params.thread_safe = 1;
+		assert_false(is_rdm_biased(rig, threading[i]));
+	}
+}
+
 /* A thread that reads a counter polls the completion queue of another one, whose work waits. */
 static void test_threading_with_triggers(void **state)
 {
@@ -224,6 +298,7 @@ int main(void)
 		RIG_TEST(test_bad_info),
 		RIG_TEST(test_threading),
 		RIG_TEST(test_threading_with_triggers),
+		RIG_TEST(test_thread_safe),
 		RIG_TEST(test_open_fails),
 		RIG_TEST(test_bind),
 		RIG_TEST(test_busy),

@@ -280,6 +280,8 @@ static void domain_init(struct vrb_domain *domain, struct vrb_fabric *fabric,
 		.info = fi_dupinfo(info),
 		.stats = ofi_stats_alloc(sizeof(*domain->base.stats)),
 	};
+	if (domain->base.info && vrb_params.thread_safe)
+		domain->base.info->domain_attr->threading = FI_THREAD_SAFE;
 	ofi_lock_init(&domain->lock);
 	ofi_lock_init(&domain->fail_lock);
 	ofi_lock_init(&domain->paths_lock);

@@ -98,6 +98,8 @@ const struct ofi_param vrb_param_table[] = {
 	     "Register memory for on-demand paging instead of pinning it, if the device supports that"),
 	BOOL(use_dmabuf, 1,
 	     "Register device memory as dma-buf before trying the kernel's peer memory"),
+	BOOL(thread_safe, 0,
+	     "Lock as for FI_THREAD_SAFE, whatever the program promises of its threads"),
 	NO_EFFECT(prefer_xrc, BOOL, 0,
 		  "Offer XRC endpoints before others; no effect, there are none"),
 	NO_EFFECT(xrcd_filename, STRING, 0,

@@ -39,6 +39,7 @@ struct vrb_params {
 	const char *auth_key, *auth_key_file; /* for endpoints without an auth_key */
 	const char *device_name, *iface;      /* NULL: all */
 	int use_odp, use_dmabuf;
+	int thread_safe; /* lock as for FI_THREAD_SAFE, whatever fi_domain is called with */
 	int tclass_best_effort, tclass_low_latency, tclass_dedicated_access; /* DSCPs */
 	int tclass_bulk_data, tclass_scavenger, tclass_network_ctrl;
 	const char *nic_affinity, *nic_affinity_policy;
