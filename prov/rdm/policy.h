@@ -6,7 +6,8 @@
  *
  * A connection is made when there is something to send. If both sides request one at the same time,
  * the request of the side with the lower address wins. At most `window` young requests are
- * outstanding.
+ * outstanding. While many peers are silent, requests are young for a shorter time: hosts that are
+ * gone would occupy the window, and the others would wait for them in vain.
  *
  * An outstanding request is not withdrawn because the reply takes long. A peer that is stopped, or
  * that shares its CPU with many others, answers once it runs, and its host's connection manager
@@ -17,8 +18,8 @@
  * Operations fail after `give_up` of silence. Any message from the peer breaks the silence,
  * including a refusal for lack of room. So does its host when it refuses a request to a port on
  * which nobody listens (PROBE), for which no process has to run. A refusal at the peer's own port
- * does not break it: the process is gone, or has not started. Time spent waiting for room or for
- * other requests does not count.
+ * does not break it: the process is gone, or has not started. Time spent waiting for room does not
+ * count, nor does that for other requests unless the last one to this peer was in vain.
  *
  * At most `cap` connections are kept. To make room, the least recently used one is evicted: new
  * operations on it are held back, both sides wait until nothing is in flight, and they agree to
@@ -140,7 +141,10 @@ struct ofi_rdm_conn_params {
 	uint32_t cap;
 	uint32_t strangers; /* limit of strangers' connections; 0: no separate limit */
 	/* Times in milliseconds. */
-	/* How long a request counts as young, and the peer's is expected; doubles up to 3 times. */
+	/*
+	 * How long a request counts as young while no peer is silent, and the peer's is expected,
+	 * which doubles up to 3 times.
+	 */
 	uint32_t attempt;
 	uint32_t give_up; /* silence after which operations fail */
 	/* Time for an accepted peer to prove itself; 0 without a job secret: no limit. */
@@ -165,6 +169,7 @@ struct ofi_rdm_conn {
 	bool young;	   /* CONNECTING: counted in set.connecting */
 	bool going;	   /* counted in set.going */
 	bool queued;	   /* in set.ready */
+	bool silent;	   /* counted in set.silent */
 	bool unused;	   /* no traffic since it became UP */
 	uint32_t drains;   /* unsuccessful attempts to drain */
 	uint32_t attempts; /* attempts since the last success */
@@ -212,11 +217,15 @@ struct ofi_rdm_conn_set {
 	const struct ofi_rdm_conn_input *input;
 	struct ofi_rdm_conn_action *action;
 	uint32_t connecting; /* number of young requests */
-	uint32_t open;	     /* number of connections and attempts */
-	uint32_t strangers;  /* how many of these are strangers' */
-	uint32_t ending;     /* number of ended ones that still use the device; the caller counts */
-	uint32_t cap;  /* number of connections, ended or not, when the device was last full */
-	uint64_t full; /* time when it was */
+	/* Number of peers that did not answer our latest request while it was young. */
+	uint32_t silent;
+	uint64_t slow;	    /* until then silent peers count as slow, not as gone */
+	uint32_t open;	    /* number of connections and attempts */
+	uint32_t strangers; /* how many of these are strangers' */
+	uint32_t ending;    /* number of ended ones that still use the device; the caller counts */
+	uint32_t cap;	    /* number of connections, ended or not, when the device was last full */
+	uint64_t full;	    /* time when it was */
+	uint64_t cramped;   /* time when a peer last waited for room */
 	/* Number of our last request; sent in requests and replies. */
 	uint32_t serial;
 	uint32_t going;	 /* number of connections that are about to make room */

@@ -30,6 +30,8 @@ void ofi_rdm_conn_full(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
 /* The first counts a probe and starts waiting for its answer; the second ends the silence. */
 void ofi_rdm_conn_asked(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
 void ofi_rdm_conn_answered(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
+/* Sets whether the peer counts as silent: its latest request was not answered while young. */
+void ofi_rdm_conn_mark_silent(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, bool silent);
 /* Starts connecting because there is something to send. */
 void ofi_rdm_conn_start(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
 /*

@@ -11,6 +11,9 @@
 #define BEHIND	16   /* the same while we are behind in reading answers */
 #define LOOKS	64   /* connections examined for a victim */
 #define GROW_MS 1000 /* interval after which a full device is asked for one more connection */
+/* For each silent peer there are so many requests a second more, up to so many windows. */
+#define HURRY	4
+#define FASTEST 32
 
 void ofi_rdm_conn_set_init(struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn_params *params)
 {
@@ -34,6 +37,18 @@ bool ofi_rdm_conn_is_open(enum ofi_rdm_conn_state state)
 	       state != OFI_RDM_CONN_EXPECTING;
 }
 
+/*
+ * Returns how long a request counts as young: the shorter, the more peers are silent, so that hosts
+ * that are gone do not keep the window from others. But if answers come late, the peers are slow,
+ * and more requests at once would make them slower.
+ */
+static uint64_t youth(const struct ofi_rdm_conn_set *set)
+{
+	uint64_t window = set->params.window, silent = set->now < set->slow ? 0 : set->silent;
+
+	return set->params.attempt * window / ofi_min(window + HURRY * silent, window * FASTEST);
+}
+
 /* Returns how long a state may last without an event, or until the next check. */
 static uint64_t conn_patience(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn)
 {
@@ -41,7 +56,23 @@ static uint64_t conn_patience(const struct ofi_rdm_conn_set *set, const struct o
 
 	if (conn->state == OFI_RDM_CONN_DRAINING || conn->state == OFI_RDM_CONN_PARTING)
 		return LOOK_MS;
+	if (conn->state == OFI_RDM_CONN_CONNECTING)
+		return youth(set);
 	return (uint64_t)set->params.attempt << doublings;
+}
+
+void ofi_rdm_conn_mark_silent(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, bool silent)
+{
+	set->silent += (uint32_t)silent - conn->silent;
+	conn->silent = silent;
+}
+
+/* The peer or its host has answered. */
+static void conn_heard(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
+{
+	if (conn->silent)
+		set->slow = set->now + set->params.attempt;
+	ofi_rdm_conn_mark_silent(set, conn, false);
 }
 
 void ofi_rdm_conn_mark(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, bool stranger)
@@ -81,6 +112,10 @@ void ofi_rdm_conn_enter(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	set->connecting += conn->young;
 	set->open += (uint32_t)ofi_rdm_conn_is_open(state) - (uint32_t)ofi_rdm_conn_is_open(old);
 	conn->state = state;
+	if (state > OFI_RDM_CONN_CONNECTING)
+		conn_heard(set, conn);
+	else if (state == OFI_RDM_CONN_IDLE)
+		ofi_rdm_conn_mark_silent(set, conn, false);
 	ofi_rdm_conn_stranger_in(set, conn);
 	conn->since = set->now;
 	conn->timer = set->now + conn_patience(set, conn);
@@ -91,6 +126,7 @@ void ofi_rdm_conn_enter(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 
 void ofi_rdm_conn_answered(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
+	conn_heard(set, conn);
 	conn->deadline = set->now + set->params.give_up;
 	conn->probe = set->now + set->params.give_up / 2;
 	conn->probes = 0;
@@ -175,13 +211,15 @@ static void try_connect(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 
 	if (!ofi_rdm_conn_has_room(set)) {
 		set->action->what |= OFI_RDM_CONN_DO_EVICT;
+		set->cramped = set->now;
 		return;
 	}
 	if (set->connecting >= set->params.window || must_yield(set) || (first && first != conn))
 		return;
 	if (set->now >= set->yield)
 		set->yield = 0;
-	if (conn->queued)
+	/* The silence of a peer that was asked already goes on, unless there was no room for it. */
+	if (conn->queued && (!conn->silent || set->cramped >= conn->since))
 		conn->deadline += set->now - conn->since;
 	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_CONNECTING);
 	if (conn->probe < conn->deadline - set->params.give_up / 2)
@@ -327,9 +365,10 @@ static void conn_age(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 		ofi_rdm_conn_retry(set, conn, FI_ETIMEDOUT);
 		return;
 	}
-	if (set->now >= conn->timer) {
-		set->connecting -= conn->young;
+	if (conn->young && set->now >= conn->timer) {
+		set->connecting--;
 		conn->young = false;
+		ofi_rdm_conn_mark_silent(set, conn, true);
 	}
 	if (set->now < conn->probe) {
 		/* How many probes are enough has changed: the last one has its time, too. */

@@ -338,13 +338,14 @@ static bool has_deadline(const struct ofi_rdm_conn *conn)
 static void check_node(int n)
 {
 	struct ofi_rdm_conn_set *set = &w.node[n].set;
-	uint32_t connecting = 0, open = 0;
+	uint32_t connecting = 0, open = 0, silent = 0;
 	struct ofi_rdm_conn *conn;
 	int i;
 
 	for (i = 0; i < w.nodes; i++) {
 		conn = &w.node[n].conns[i];
 		connecting += conn->state == OFI_RDM_CONN_CONNECTING && conn->young;
+		silent += conn->silent;
 		open += conn->state == OFI_RDM_CONN_CONNECTING ||
 			conn->state >= OFI_RDM_CONN_ACCEPTING;
 		/* What waits has somebody who works on it, and not for ever. */
@@ -356,9 +357,12 @@ static void check_node(int n)
 			assert_int_equal(w.node[n].link[i], 0);
 		if (conn->state == OFI_RDM_CONN_UP)
 			assert_false(conn->wanted || w.node[n].held[i]);
+		if (conn->silent)
+			assert_in_range(conn->state, OFI_RDM_CONN_WAITING, OFI_RDM_CONN_CONNECTING);
 	}
 	assert_int_equal(connecting, set->connecting);
 	assert_int_equal(open, set->open);
+	assert_int_equal(silent, set->silent);
 	assert_true(connecting <= set->params.window && open <= set->params.cap);
 }
 

@@ -171,6 +171,39 @@ static void test_room_is_not_silence(void **state)
 	assert_true(action.what & OFI_RDM_CONN_DO_FAIL);
 }
 
+/* Returns by how much the deadline of a peer moves that waits for 50 ms after it failed. */
+static uint64_t deadline_moves(int err, bool room)
+{
+	struct ofi_rdm_conn *conn = conn_in(OFI_RDM_CONN_CONNECTING, 1);
+	uint64_t deadline = conn->deadline;
+	struct ofi_rdm_conn_action action;
+	int i;
+
+	after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_FAILED, .err = err });
+	for (i = 1; i <= (room ? 1 : 2); i++) {
+		step_event(&conns[i], OFI_RDM_CONN_WANT);
+		if (!room)
+			step_event(&conns[i], OFI_RDM_CONN_ESTABLISHED);
+	}
+	the_set.now = conn->timer;
+	assert_null(ofi_rdm_conn_poll(&the_set, &action));
+	the_set.now += 50;
+	step_event(&conns[1], room ? OFI_RDM_CONN_ESTABLISHED : OFI_RDM_CONN_DISCONNECTED);
+	assert_ptr_equal(ofi_rdm_conn_poll(&the_set, &action), conn);
+	assert_int_equal(action.what, OFI_RDM_CONN_DO_CONNECT);
+	return conn->deadline - deadline;
+}
+
+/* A peer that did not answer is silent while it waits for other requests, but not for room. */
+static void test_turn_is_silence(void **state)
+{
+	(void)state;
+	assert_int_equal(deadline_moves(FI_EHOSTUNREACH, true), 0);
+	assert_int_equal(deadline_moves(FI_ECONNREFUSED, true), 50);
+	assert_int_equal(deadline_moves(FI_EHOSTUNREACH, false), 50);
+	assert_int_equal(deadline_moves(FI_ECONNREFUSED, false), 50);
+}
+
 /* Who was refused gets the next place, who waits here the one after. */
 static void test_turns(void **state)
 {
@@ -468,12 +501,19 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_drain),	     cmocka_unit_test(test_going),
-		cmocka_unit_test(test_slow),	     cmocka_unit_test(test_room_is_not_silence),
-		cmocka_unit_test(test_turns),	     cmocka_unit_test(test_late),
-		cmocka_unit_test(test_own_silence),  cmocka_unit_test(test_behind),
-		cmocka_unit_test(test_behind_again), cmocka_unit_test(test_full),
-		cmocka_unit_test(test_full_accepts), cmocka_unit_test(test_full_of_others),
+		cmocka_unit_test(test_drain),
+		cmocka_unit_test(test_going),
+		cmocka_unit_test(test_slow),
+		cmocka_unit_test(test_room_is_not_silence),
+		cmocka_unit_test(test_turn_is_silence),
+		cmocka_unit_test(test_turns),
+		cmocka_unit_test(test_late),
+		cmocka_unit_test(test_own_silence),
+		cmocka_unit_test(test_behind),
+		cmocka_unit_test(test_behind_again),
+		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_full_accepts),
+		cmocka_unit_test(test_full_of_others),
 		cmocka_unit_test(test_refused),
 	};
 
