@@ -24,6 +24,10 @@ static void conn_learn(struct ofi_rdm_conn *conn, uint64_t incarnation)
 
 static void conn_up(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, uint64_t incarnation)
 {
+	uint64_t last = conn->known ? conn->known : conn->past;
+
+	if (last && last != incarnation)
+		set->action->what |= OFI_RDM_CONN_DO_RENEW;
 	conn_learn(conn, incarnation);
 	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_UP);
 	conn->wanted = false;
@@ -89,7 +93,10 @@ static void on_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 					  ofi_rdm_conn_busy_most(set));
 		break;
 	case OFI_RDM_CMWIRE_STALE:
-		/* Another process has this address now; its incarnation is not known yet. */
+		/*
+		 * Another process has this address now; its incarnation is not known yet. The one
+		 * before is in conn->past.
+		 */
 		conn_learn(conn, 0);
 		ofi_rdm_conn_retry(set, conn, FI_ECONNREFUSED);
 		break;

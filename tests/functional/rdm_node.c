@@ -18,6 +18,7 @@
 const char *node_auth_key;
 bool node_av_keys;
 uint32_t node_tclass;
+int node_mr_mode = RDM_PROV_KEYS;
 enum fi_wait_obj node_wait_obj = FI_WAIT_NONE;
 
 static struct fi_info *get_info(const char *service)
@@ -28,7 +29,7 @@ static struct fi_info *get_info(const char *service)
 	rdm_hint_device(hints);
 	if (service)
 		hints->addr_format = FI_FORMAT_UNSPEC; /* that of WEFT_ADDR */
-	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	hints->domain_attr->mr_mode = node_mr_mode;
 	hints->tx_attr->tclass = node_tclass;
 	if (node_auth_key) {
 		hints->ep_attr->auth_key = (uint8_t *)strdup(node_auth_key);

@@ -37,6 +37,8 @@ extern const char *node_auth_key;
 extern bool node_av_keys;
 /* Their traffic class. */
 extern uint32_t node_tclass;
+/* Their memory registration modes: addresses, and keys that the provider chooses. */
+extern int node_mr_mode;
 /* The wait object of their completion queues, FI_WAIT_NONE unless it is changed. */
 extern enum fi_wait_obj node_wait_obj;
 /* Opens a node at a port, or at any with NULL. */

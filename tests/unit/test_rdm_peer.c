@@ -165,6 +165,28 @@ static void whose_request_has_delivered_is_kept(void **state)
 	assert_int_equal(vrb_rc_peer(peer)->delivered, 0);
 }
 
+/* Another process at its address would otherwise pass for the one that was connected. */
+static void whose_process_was_connected_is_kept(void **state)
+{
+	struct ofi_rdm_peer *peer = at(1);
+	uint64_t *numbers[] = { &vrb_rc_peer(peer)->policy.known, &vrb_rc_peer(peer)->policy.past };
+	int i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		assert_ptr_equal(at(1), peer);
+		*numbers[i] = 9;
+		has_all = true;
+		ofi_rdm_peer_leave(peer);
+		assert_false(peer->unused);
+		has_all = false;
+		ofi_rdm_peer_leave(peer);
+		assert_true(peer->unused);
+	}
+	assert_ptr_equal(at(1), peer);
+	assert_int_equal(vrb_rc_peer(peer)->policy.past, 0);
+}
+
 static void forget(struct ofi_rdm_peer *peer, fi_addr_t fi_addr)
 {
 	struct ofi_rdm_addr addr = peer->addr;
@@ -418,6 +440,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_left_keeps_the_name, begin, end),
 		cmocka_unit_test_setup_teardown(each_that_was_kept_is_looked_at, begin, end),
 		cmocka_unit_test_setup_teardown(whose_request_has_delivered_is_kept, begin, end),
+		cmocka_unit_test_setup_teardown(whose_process_was_connected_is_kept, begin, end),
 		cmocka_unit_test_setup_teardown(who_asks_is_on_the_same_link, begin, end),
 		cmocka_unit_test_setup_teardown(who_is_removed_is_not_kept, begin, end),
 		cmocka_unit_test_setup_teardown(who_is_awaited_keeps_its_number, begin, end),

@@ -108,6 +108,70 @@ static void test_incarnations(void **state)
 	assert_int_equal(after(conn, request).what, OFI_RDM_CONN_DO_ACCEPT);
 }
 
+static void rejected_as_stale(struct ofi_rdm_conn *conn)
+{
+	struct ofi_rdm_conn_action action;
+
+	after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_REJECTED,
+						 .reason = OFI_RDM_CMWIRE_STALE });
+	assert_int_equal(conn->known, 0);
+	the_set.now += 1000;
+	assert_ptr_equal(ofi_rdm_conn_poll(&the_set, &action), conn);
+	assert_int_equal(action.what, OFI_RDM_CONN_DO_CONNECT);
+}
+
+/*
+ * Whoever answers is compared with the process that was connected last, also if its incarnation had
+ * to be forgotten meanwhile. The first one renews nothing.
+ */
+static void test_renewed(void **state)
+{
+	struct ofi_rdm_conn_input reply = { .event = OFI_RDM_CONN_ESTABLISHED, .incarnation = 5 };
+	const uint32_t up = OFI_RDM_CONN_DO_UP;
+	struct ofi_rdm_conn *conn;
+	int stale;
+
+	(void)state;
+	conn = conn_in(OFI_RDM_CONN_CONNECTING, 1);
+	rejected_as_stale(conn);
+	assert_int_equal(after(conn, reply).what, up);
+	for (stale = 0; stale < 3; stale++) {
+		step_event(conn, OFI_RDM_CONN_DISCONNECTED);
+		step_event(conn, OFI_RDM_CONN_WANT);
+		rejected_as_stale(conn);
+		if (stale)
+			rejected_as_stale(conn);
+		reply.incarnation += stale;
+		assert_int_equal(after(conn, reply).what, stale ? up | OFI_RDM_CONN_DO_RENEW : up);
+	}
+}
+
+/* The same for whoever asks for the connection. */
+static void test_renewed_by_request(void **state)
+{
+	struct ofi_rdm_conn_input request = { .event = OFI_RDM_CONN_REQUEST, .serial = 1 };
+	struct ofi_rdm_conn *conn = conn_in(OFI_RDM_CONN_IDLE, 1);
+	const uint32_t up = OFI_RDM_CONN_DO_UP;
+
+	(void)state;
+	for (request.incarnation = 5; request.incarnation < 8; request.incarnation++) {
+		assert_int_equal(after(conn, request).what, OFI_RDM_CONN_DO_ACCEPT);
+		assert_int_equal(
+			after(conn,
+			      (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ESTABLISHED })
+				.what,
+			request.incarnation > 5 ? up | OFI_RDM_CONN_DO_RENEW : up);
+		step_event(conn, OFI_RDM_CONN_DISCONNECTED);
+	}
+	/* The same process as before, which is not late. */
+	request.incarnation = 7;
+	request.serial = 2;
+	step_event(conn, OFI_RDM_CONN_WANT);
+	assert_true(after(conn, request).what & OFI_RDM_CONN_DO_ACCEPT);
+	assert_int_equal(after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_BYE }).what,
+			 up | OFI_RDM_CONN_DO_REFUSE);
+}
+
 /* What was accepted has time to come, also when another one wants its place. */
 static void test_again(void **state)
 {
@@ -450,6 +514,7 @@ int main(void)
 		cmocka_unit_test(test_replace),	       cmocka_unit_test(test_again),
 		cmocka_unit_test(test_strangers),      cmocka_unit_test(test_reply_refused),
 		cmocka_unit_test(test_close),	       cmocka_unit_test(test_story),
+		cmocka_unit_test(test_renewed),	       cmocka_unit_test(test_renewed_by_request),
 		cmocka_unit_test(test_names),
 	};
 

@@ -29,6 +29,7 @@ struct node {
 	unsigned int link[MOST]; /* the connection or attempt that it has, 0: none */
 	unsigned int ops[MOST];	 /* that wait */
 	bool held[MOST];
+	uint64_t last[MOST];	  /* the incarnation that it was connected to last */
 	unsigned int asked[MOST]; /* the connection whose other end is asked whether it is there */
 };
 
@@ -155,6 +156,11 @@ static void perform(int n, int peer, const struct ofi_rdm_conn_action *action, u
 	uint32_t what = action->what;
 
 	perform_link(n, peer, action, request);
+	if (what & OFI_RDM_CONN_DO_UP) {
+		assert_int_equal(!!(what & OFI_RDM_CONN_DO_RENEW),
+				 node->last[peer] && node->last[peer] != node->conns[peer].known);
+		node->last[peer] = node->conns[peer].known;
+	}
 	if (what & OFI_RDM_CONN_DO_ASK) {
 		assert_int_not_equal(node->link[peer], 0);
 		node->asked[peer] = node->link[peer];

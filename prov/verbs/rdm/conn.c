@@ -157,6 +157,22 @@ static void peer_give_up(struct ofi_rdm_peer *peer, int err)
 	peer_down(peer, err);
 }
 
+/*
+ * Memory of another process than before may have the same key. Messages fail with RMA operations,
+ * because they may announce what these write.
+ */
+static void peer_renewed(struct ofi_rdm_peer *peer)
+{
+	char text[OFI_ADDR_STRLEN];
+
+	if (STAILQ_EMPTY(&peer->ops))
+		return;
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+		"peer %s: another process has its address now, operations that waited for the one before fail\n",
+		vrb_rdm_conn_name(peer, text));
+	peer_down(peer, FI_ECONNRESET);
+}
+
 static void drop_early(struct vrb_rc_conn *conn)
 {
 	struct vrb_rdm_rx *rx;
@@ -278,6 +294,8 @@ static void peer_perform(struct ofi_rdm_peer *peer, const struct ofi_rdm_conn_ac
 		peer_give_up(peer, action->err);
 	if (what & OFI_RDM_CONN_DO_CONNECT)
 		vrb_rdm_conn_call(peer);
+	if (what & OFI_RDM_CONN_DO_RENEW)
+		peer_renewed(peer);
 	if (what & OFI_RDM_CONN_DO_UP)
 		peer_up(peer);
 	if (what & OFI_RDM_CONN_DO_HOLD)

@@ -29,10 +29,15 @@ void vrb_rc_peer_free(struct ofi_rdm_peer *peer)
 	ofi_stats_peer_free(vrb_rc_peer(peer), &peer->stats);
 }
 
-/* A message that was delivered may come again, as long as the address vector has the peer. */
-static bool may_repeat(const struct ofi_rdm_peer *peer)
+/*
+ * As long as the address vector has the peer, a message that was delivered may come again, and
+ * another process at its address must not pass for the one that was connected.
+ */
+static bool is_remembered(const struct ofi_rdm_peer *peer)
 {
-	return vrb_rc_peer(peer)->delivered &&
+	const struct vrb_rc_peer *rc = vrb_rc_peer(peer);
+
+	return (rc->delivered || rc->policy.known || rc->policy.past) &&
 	       ofi_rdm_av_find(peer->ep->av, &peer->addr) != FI_ADDR_NOTAVAIL;
 }
 
@@ -41,7 +46,7 @@ bool vrb_rc_peer_is_gone(const struct ofi_rdm_peer *peer)
 	const struct vrb_rc_peer *rc = vrb_rc_peer(peer);
 
 	return rc->policy.state == OFI_RDM_CONN_IDLE && !rc->conns && !rc->starved &&
-	       LIST_EMPTY(&rc->asks) && !may_repeat(peer);
+	       LIST_EMPTY(&rc->asks) && !is_remembered(peer);
 }
 
 void vrb_rc_peer_met(struct ofi_rdm_peer *peer)
