@@ -178,7 +178,7 @@ static void perform(int n, int peer, const struct ofi_rdm_conn_action *action, u
 		step(n, peer, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_DRAINED }, 0);
 	if (what & OFI_RDM_CONN_DO_PROBE)
 		step(n, peer, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_PROBED }, 0);
-	if (what & OFI_RDM_CONN_DO_PROBE && !(w.lossy && !any_of(8)))
+	if (what & OFI_RDM_CONN_DO_PROBE && (!w.lossy || any_of(8)))
 		step(n, peer, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ANSWERED }, 0);
 }
 
@@ -366,10 +366,8 @@ static void check_node(int n)
 		if (conn->silent)
 			assert_in_range(conn->state, OFI_RDM_CONN_WAITING, OFI_RDM_CONN_CONNECTING);
 	}
-	assert_int_equal(connecting, set->connecting);
-	assert_int_equal(open, set->open);
-	assert_int_equal(silent, set->silent);
-	assert_true(connecting <= set->params.window && open <= set->params.cap);
+	assert_true(connecting == set->connecting && connecting <= set->params.window);
+	assert_true(open == set->open && open <= set->params.cap && silent == set->silent);
 }
 
 static void pass_time(uint32_t ms)
@@ -541,8 +539,8 @@ static bool push(struct demand *demand)
 			some |= demand->left[n][peer] || w.node[n].ops[peer];
 			if (w.node[n].ops[peer]) {
 				waited = now - demand->since[n][peer];
-				demand->longest =
-					waited > demand->longest ? waited : demand->longest;
+				if (waited > demand->longest)
+					demand->longest = waited;
 			} else if (demand->left[n][peer] && !any_of(3)) {
 				demand->left[n][peer]--;
 				demand->since[n][peer] = now;
@@ -555,11 +553,11 @@ static bool push(struct demand *demand)
 
 /*
  * More peers than there are connections, everywhere, down to one connection: everything is sent,
- * nothing fails however long it waits, and none waits for ever.
+ * nothing fails however long it waits, and none waits for ever. Returns the longest wait so far.
  */
-static uint64_t run_capped(uint64_t seed)
+static uint64_t run_capped(uint64_t seed, uint64_t longest)
 {
-	struct demand demand = { .longest = 0 };
+	struct demand demand = { .longest = longest };
 	int n, peer, i;
 
 	start_world(seed);
@@ -582,13 +580,11 @@ static uint64_t run_capped(uint64_t seed)
 static void test_capped(void **state)
 {
 	const char *seeds = getenv("WEFT_SEEDS");
-	uint64_t seed, count = seeds ? strtoull(seeds, NULL, 0) : 2000, waited, longest = 0;
+	uint64_t seed, count = seeds ? strtoull(seeds, NULL, 0) : 2000, longest = 0;
 
 	(void)state;
-	for (seed = 0; seed < count; seed++) {
-		waited = run_capped(seed);
-		longest = waited > longest ? waited : longest;
-	}
+	for (seed = 0; seed < count; seed++)
+		longest = run_capped(seed, longest);
 	print_message("the longest wait for room: %llu ms\n", (unsigned long long)longest);
 }
 
