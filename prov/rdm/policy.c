@@ -81,6 +81,7 @@ static void on_reply_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn 
 
 static void on_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
+	ofi_rdm_conn_mark_silent(set, conn, false);
 	switch (set->input->reason) {
 	case OFI_RDM_CMWIRE_CROSSING:
 		conn->expects = set->input->incarnation;
@@ -123,7 +124,7 @@ static void on_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 static void on_failed(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	set->action->what |= OFI_RDM_CONN_DO_ABANDON;
-	/* Who refuses is not gone. */
+	/* Whoever refuses is not gone. */
 	ofi_rdm_conn_mark_silent(set, conn,
 				 set->input->err != FI_ECONNREFUSED && !set->input->full);
 	ofi_rdm_conn_retry(set, conn, set->input->err ? set->input->err : FI_ECONNABORTED);

@@ -219,7 +219,7 @@ struct ofi_rdm_conn_set {
 	const struct ofi_rdm_conn_input *input;
 	struct ofi_rdm_conn_action *action;
 	uint32_t connecting; /* number of young requests */
-	/* Number of peers that did not answer our latest request while it was young. */
+	/* Number of peers that did not answer a request while it was young, nor since then. */
 	uint32_t silent;
 	uint64_t slow;	    /* until then silent peers count as slow, not as gone */
 	uint32_t open;	    /* number of connections and attempts */

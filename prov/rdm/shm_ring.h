@@ -158,7 +158,8 @@ static inline enum ofi_shm_ring_state ofi_shm_ring_peek(struct ofi_shm_ring_rx *
 	struct ofi_shm_ring_header header;
 
 	if (rx->written == rx->read) {
-		rx->written = __atomic_load_n(&rx->map->written, __ATOMIC_ACQUIRE);
+		/* Not before the bell was cleared: a writer that saw it rung does not ring it. */
+		rx->written = __atomic_load_n(&rx->map->written, __ATOMIC_SEQ_CST);
 		if (rx->written == rx->read)
 			return OFI_SHM_RING_EMPTY;
 	}

@@ -159,12 +159,13 @@ static void peer_give_up(struct ofi_rdm_peer *peer, int err)
 
 /*
  * Memory of another process than before may have the same key. Messages fail with RMA operations,
- * because they may announce what these write.
+ * because they may announce what these write, except one that the request has delivered.
  */
 static void peer_renewed(struct ofi_rdm_peer *peer)
 {
 	char text[OFI_ADDR_STRLEN];
 
+	vrb_rdm_first_end(vrb_rc_peer(peer)->next);
 	if (STAILQ_EMPTY(&peer->ops))
 		return;
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,

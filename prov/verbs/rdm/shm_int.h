@@ -59,7 +59,7 @@ enum vrb_shm_kind {
 /*
  * A bitmap in which senders mark the rings of an endpoint that have packets. All senders can write
  * it, so it is only a hint: the endpoint also polls each ring in turn, and requests in each ring to
- * be woken. The ring that delivered last is polled each time and its mark stays.
+ * be woken. The mark of the ring that delivered last stays, and the ring is looked at.
  */
 struct vrb_shm_bell {
 	uint64_t token[2];
