@@ -81,7 +81,7 @@ static void on_reply_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn 
 
 static void on_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	ofi_rdm_conn_mark_silent(set, conn, false);
+	ofi_rdm_conn_heard(set, conn);
 	switch (set->input->reason) {
 	case OFI_RDM_CMWIRE_CROSSING:
 		conn->expects = set->input->incarnation;

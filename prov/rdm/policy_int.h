@@ -32,6 +32,8 @@ void ofi_rdm_conn_asked(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 void ofi_rdm_conn_answered(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
 /* Sets whether the peer counts as silent: its latest request was not answered while young. */
 void ofi_rdm_conn_mark_silent(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, bool silent);
+/* The peer or its host has answered: it is not silent, and was slow if it counted as such. */
+void ofi_rdm_conn_heard(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
 /* Starts connecting because there is something to send. */
 void ofi_rdm_conn_start(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
 /*

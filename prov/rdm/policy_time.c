@@ -11,7 +11,7 @@
 #define BEHIND	16   /* the same while we are behind in reading answers */
 #define LOOKS	64   /* connections examined for a victim */
 #define GROW_MS 1000 /* interval after which a full device is asked for one more connection */
-/* For each silent peer there are so many requests a second more, up to so many windows. */
+/* Each silent peer adds HURRY requests a second, up to FASTEST windows a second. */
 #define HURRY	4
 #define FASTEST 32
 
@@ -67,8 +67,7 @@ void ofi_rdm_conn_mark_silent(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn 
 	conn->silent = silent;
 }
 
-/* The peer or its host has answered. */
-static void conn_heard(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
+void ofi_rdm_conn_heard(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	if (conn->silent)
 		set->slow = set->now + set->params.attempt;
@@ -113,7 +112,7 @@ void ofi_rdm_conn_enter(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	set->open += (uint32_t)ofi_rdm_conn_is_open(state) - (uint32_t)ofi_rdm_conn_is_open(old);
 	conn->state = state;
 	if (state > OFI_RDM_CONN_CONNECTING)
-		conn_heard(set, conn);
+		ofi_rdm_conn_heard(set, conn);
 	else if (state == OFI_RDM_CONN_IDLE)
 		ofi_rdm_conn_mark_silent(set, conn, false);
 	ofi_rdm_conn_stranger_in(set, conn);
@@ -126,7 +125,7 @@ void ofi_rdm_conn_enter(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 
 void ofi_rdm_conn_answered(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	conn_heard(set, conn);
+	ofi_rdm_conn_heard(set, conn);
 	conn->deadline = set->now + set->params.give_up;
 	conn->probe = set->now + set->params.give_up / 2;
 	conn->probes = 0;

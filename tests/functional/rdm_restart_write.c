@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is written to a process that died fails with FI_ECONNRESET, and with it messages behind it,
- * also if another process has opened its address by then and gave its memory the same key: the
+ * Writes to a process that died fail with FI_ECONNRESET, and so do the messages behind them, even
+ * if another process has opened its address by then and has given its memory the same key. The
  * memory of that process does not change before somebody writes to that process. A message alone
  * reaches whoever is there.
  */

@@ -84,7 +84,7 @@ static void test_reset(void **state)
 	assert_null(ofi_rdm_flow_resume(&budget));
 }
 
-/* What an earlier connection has not acknowledged does not hide that this one does. */
+/* This connection notices its acknowledged HALT, although an earlier one still owed one. */
 static void test_halts_of_earlier_connections(void **state)
 {
 	struct ofi_rdm_flow a;

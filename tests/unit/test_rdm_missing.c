@@ -180,7 +180,7 @@ static void one_is_held(void **state)
 	traffic(3 * DEPTH);
 	assert_int_equal(ring.missing, 0);
 	assert_int_equal(in_queue(), believed());
-	/* It no longer takes the place of others that may be held. */
+	/* The buffer that is put back leaves its place to others that may be held. */
 	assert_int_equal(ring.held, 1);
 	vrb_rdm_rx_put(&ring, rx);
 	assert_int_equal(ring.held, 0);

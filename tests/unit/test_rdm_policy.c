@@ -238,7 +238,7 @@ static void test_give_up(void **state)
 	int tries = 1;
 
 	(void)state;
-	/* What the failed attempt has of the device is freed before the next one. */
+	/* The failed attempt gives its queue pair and id back before the next one begins. */
 	action = after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_FAILED,
 							  .err = FI_EHOSTUNREACH });
 	assert_int_equal(action.what, OFI_RDM_CONN_DO_ABANDON);

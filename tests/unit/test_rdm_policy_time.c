@@ -204,6 +204,30 @@ static void test_turn_is_silence(void **state)
 	assert_int_equal(deadline_moves(FI_ECONNREFUSED, false), 50);
 }
 
+/* An answer that comes late shows that the peer is slow, also if it refuses. */
+static void test_late_refusal(void **state)
+{
+	const struct ofi_rdm_conn_input refusals[] = {
+		{ .event = OFI_RDM_CONN_REJECTED, .reason = OFI_RDM_CMWIRE_CROSSING },
+		{ .event = OFI_RDM_CONN_REJECTED, .reason = OFI_RDM_CMWIRE_BUSY },
+		{ .event = OFI_RDM_CONN_REJECTED, .reason = OFI_RDM_CMWIRE_STALE },
+	};
+	struct ofi_rdm_conn_action action;
+	struct ofi_rdm_conn *conn;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+		conn = conn_in(OFI_RDM_CONN_CONNECTING, 1);
+		the_set.now = conn->timer;
+		ofi_rdm_conn_poll(&the_set, &action);
+		assert_int_equal(the_set.silent, 1);
+		after(conn, refusals[i]);
+		assert_int_equal(the_set.silent, 0);
+		assert_true(the_set.slow > the_set.now);
+	}
+}
+
 /* Who was refused gets the next place, who waits here the one after. */
 static void test_turns(void **state)
 {
@@ -506,6 +530,7 @@ int main(void)
 		cmocka_unit_test(test_slow),
 		cmocka_unit_test(test_room_is_not_silence),
 		cmocka_unit_test(test_turn_is_silence),
+		cmocka_unit_test(test_late_refusal),
 		cmocka_unit_test(test_turns),
 		cmocka_unit_test(test_late),
 		cmocka_unit_test(test_own_silence),

@@ -43,7 +43,7 @@ static void a_peer_that_has_forgotten_says_so(void **state)
 	assert_int_equal(active->err, FI_ECONNRESET);
 }
 
-/* Or FI_FENCE would not wait for a packet that may have been lost. */
+/* Otherwise FI_FENCE would not wait for a packet that may have been lost. */
 static void what_flies_is_not_quiet(void **state)
 {
 	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };

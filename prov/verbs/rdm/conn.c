@@ -115,14 +115,6 @@ static void install_conn(struct ofi_rdm_peer *peer)
 	}
 }
 
-static void peer_up(struct ofi_rdm_peer *peer)
-{
-	vrb_rc_peer(peer)->next->state = VRB_RC_CONN_UP;
-	vrb_rdm_first_end(vrb_rc_peer(peer)->next);
-	if (!vrb_rc_peer(peer)->conn)
-		install_conn(peer);
-}
-
 /* Revokes the peer's rights to memory, and makes its next packet take the slow path. */
 static void peer_drop_rights(struct ofi_rdm_peer *peer)
 {
@@ -165,13 +157,23 @@ static void peer_renewed(struct ofi_rdm_peer *peer)
 {
 	char text[OFI_ADDR_STRLEN];
 
-	vrb_rdm_first_end(vrb_rc_peer(peer)->next);
 	if (STAILQ_EMPTY(&peer->ops))
 		return;
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 		"peer %s: another process has its address now, operations that waited for the one before fail\n",
 		vrb_rdm_conn_name(peer, text));
 	peer_down(peer, FI_ECONNRESET);
+}
+
+/* Operations that waited for another process fail after the first message is known to be there. */
+static void peer_up(struct ofi_rdm_peer *peer, bool is_another)
+{
+	vrb_rc_peer(peer)->next->state = VRB_RC_CONN_UP;
+	vrb_rdm_first_end(vrb_rc_peer(peer)->next);
+	if (is_another)
+		peer_renewed(peer);
+	if (!vrb_rc_peer(peer)->conn)
+		install_conn(peer);
 }
 
 static void drop_early(struct vrb_rc_conn *conn)
@@ -295,10 +297,8 @@ static void peer_perform(struct ofi_rdm_peer *peer, const struct ofi_rdm_conn_ac
 		peer_give_up(peer, action->err);
 	if (what & OFI_RDM_CONN_DO_CONNECT)
 		vrb_rdm_conn_call(peer);
-	if (what & OFI_RDM_CONN_DO_RENEW)
-		peer_renewed(peer);
 	if (what & OFI_RDM_CONN_DO_UP)
-		peer_up(peer);
+		peer_up(peer, what & OFI_RDM_CONN_DO_RENEW);
 	if (what & OFI_RDM_CONN_DO_HOLD)
 		ofi_rdm_proto_peer_hold(&peer->proto, true);
 	if (what & OFI_RDM_CONN_DO_BYE)
