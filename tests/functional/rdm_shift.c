@@ -22,7 +22,7 @@ enum {
 	LONG = 100000,
 	REGION = 4096,
 	RMA_EACH = 16,
-	IDLE_MS = 300,
+	IDLE_MS = 3000, /* far more than a busy peer needs for a message, even on a slow machine */
 	KEEP_MS = 100,
 	POLLS = 50, /* between looks at the statistics */
 };
