@@ -9,9 +9,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/userfaultfd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -181,6 +183,26 @@ static int open_userfaultfd(bool *old)
 	return fd;
 }
 
+/* Returns 0 if the kernel can watch memory without making anyone wait: not on all processors. */
+static int try_userfaultfd(int fd)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *at = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct uffdio_register range = {
+		.range = { .start = (uintptr_t)at, .len = page },
+		.mode = UFFDIO_REGISTER_MODE_WP,
+	};
+	struct uffdio_api api = { .api = UFFD_API };
+	int err = 0;
+
+	if (at == MAP_FAILED)
+		return 0;
+	if (ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &range))
+		err = EOPNOTSUPP;
+	munmap(at, page);
+	return err;
+}
+
 void doctor_userfaultfd(struct doctor *doctor, int err, bool old)
 {
 	if (!err) {
@@ -193,6 +215,10 @@ void doctor_userfaultfd(struct doctor *doctor, int err, bool old)
 		doctor_fix(
 			doctor,
 			"boot a kernel with CONFIG_USERFAULTFD=y, or let the container's seccomp profile allow userfaultfd");
+	else if (err == EOPNOTSUPP)
+		doctor_fix(
+			doctor,
+			"boot a kernel whose userfaultfd has write protection on this processor: on aarch64, Linux 6.10 or later");
 	else if (old)
 		doctor_fix(doctor, "sysctl -w vm.unprivileged_userfaultfd=1");
 	else
@@ -214,7 +240,7 @@ static void check_userfaultfd(struct doctor *doctor)
 	if (*doctor->root)
 		return;
 	fd = open_userfaultfd(&old);
-	doctor_userfaultfd(doctor, fd < 0 ? errno : 0, old);
+	doctor_userfaultfd(doctor, fd < 0 ? errno : try_userfaultfd(fd), old);
 	if (fd >= 0)
 		close(fd);
 }

@@ -144,6 +144,8 @@ static void test_userfaultfd(void **state)
 	rig_expect("warn", "userfaultfd is refused", "sysctl -w vm.unprivileged_userfaultfd=1");
 	userfaultfd(ENOSYS, false);
 	rig_expect("warn", "userfaultfd is refused", "CONFIG_USERFAULTFD=y");
+	userfaultfd(EOPNOTSUPP, false);
+	rig_expect("warn", "userfaultfd is refused", "on aarch64, Linux 6.10");
 }
 
 /* Of this host it is asked, of the files of another one it is not. */
