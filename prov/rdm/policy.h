@@ -123,7 +123,8 @@ struct ofi_rdm_conn_input {
 	bool idle;	 /* nothing is in flight */
 	bool stranger;	 /* the endpoint knows the peer only from this request */
 	bool tight;	 /* strangers may not use the device's remaining resources */
-	bool full;	 /* FAILED: the device has no resources for the attempt */
+	bool own;	 /* FAILED: this process or its device lacks resources for the attempt */
+	bool full;	 /* FAILED: and other connections of the endpoint have them */
 	int err;	 /* FI_E* */
 };
 

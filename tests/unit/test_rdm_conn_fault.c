@@ -8,6 +8,7 @@
 #include "prov/rdm/op.h"
 #include "prov/verbs/rdm/conn_int.h"
 #include "prov/verbs/rdm/rc.h"
+#include "prov/verbs/rdm/ud_int.h"
 #include "capture.h"
 #include "fake_verbs.h"
 
@@ -233,6 +234,43 @@ static void a_lost_queue_ends_the_endpoint(void **state)
 	assert_int_equal(rc.rdm.dead, FI_EIO);
 }
 
+static uint32_t no_random(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+static void fail_attempt(int err)
+{
+	rc_peer.policy = (struct ofi_rdm_conn){ .wanted = true };
+	rc_peer.policy.state = OFI_RDM_CONN_CONNECTING;
+	rc.conns.set.open = 1;
+	vrb_rdm_conn_step_failed(&rc_peer.rdm, err);
+	assert_int_equal(rc_peer.policy.state, OFI_RDM_CONN_WAITING);
+}
+
+/* The peer was not asked: neither it nor others are treated as if it had not answered. */
+static void a_shortage_for_datagrams_is_not_silence(void **state)
+{
+	static const int errors[] = { FI_ENOMEM, FI_ENOSPC, FI_EAGAIN };
+	struct vrb_ud ud = { 0 };
+	size_t i;
+
+	(void)state;
+	rc.ud = &ud;
+	rc.conns.set.params.random = no_random;
+	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		fail_attempt(errors[i]);
+		assert_int_equal(rc.conns.set.silent, 0);
+		assert_int_equal(rc.conns.set.cap, UINT32_MAX);
+	}
+	fail_attempt(FI_EHOSTUNREACH);
+	assert_int_equal(rc.conns.set.silent, 1);
+	rc.ud = NULL;
+	fail_attempt(FI_ENOMEM);
+	assert_int_equal(rc.conns.set.cap, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +282,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_refused_probe_ends_the_connection, begin, end),
 		cmocka_unit_test_setup_teardown(a_lost_queue_ends_the_endpoint, begin, end),
 		cmocka_unit_test_setup_teardown(a_shared_context_survives_an_endpoint, begin, end),
+		cmocka_unit_test_setup_teardown(a_shortage_for_datagrams_is_not_silence, begin,
+						end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -228,6 +228,26 @@ static void test_late_refusal(void **state)
 	}
 }
 
+/* A shortage on this side says nothing about the peer, which remains what it was. */
+static void test_own_shortage(void **state)
+{
+	const struct ofi_rdm_conn_input shortage = { .event = OFI_RDM_CONN_FAILED,
+						     .own = true,
+						     .err = FI_ENOMEM };
+	struct ofi_rdm_conn *conn = conn_in(OFI_RDM_CONN_CONNECTING, 1);
+	struct ofi_rdm_conn_action action;
+
+	(void)state;
+	after(conn, shortage);
+	assert_int_equal(the_set.silent, 0);
+	conn = conn_in(OFI_RDM_CONN_CONNECTING, 1);
+	the_set.now = conn->timer;
+	ofi_rdm_conn_poll(&the_set, &action);
+	after(conn, shortage);
+	assert_int_equal(the_set.silent, 1);
+	assert_int_equal(the_set.slow, 0);
+}
+
 /* Who was refused gets the next place, who waits here the one after. */
 static void test_turns(void **state)
 {
@@ -531,6 +551,7 @@ int main(void)
 		cmocka_unit_test(test_room_is_not_silence),
 		cmocka_unit_test(test_turn_is_silence),
 		cmocka_unit_test(test_late_refusal),
+		cmocka_unit_test(test_own_shortage),
 		cmocka_unit_test(test_turns),
 		cmocka_unit_test(test_late),
 		cmocka_unit_test(test_own_silence),
