@@ -228,7 +228,7 @@ struct ofi_rdm_conn_set {
 	uint32_t ending;    /* number of ended ones that still use the device; the caller counts */
 	uint32_t cap;	    /* number of connections, ended or not, when the device was last full */
 	uint64_t full;	    /* time when it was */
-	uint64_t cramped;   /* time when a peer last waited for room */
+	uint64_t cramped;   /* time when a peer last waited for room, or for reserved room */
 	/* Number of our last request; sent in requests and replies. */
 	uint32_t serial;
 	uint32_t going;	 /* number of connections that are about to make room */

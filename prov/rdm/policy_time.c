@@ -208,12 +208,13 @@ static void try_connect(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	const struct ofi_rdm_conn *first = TAILQ_FIRST(&set->ready);
 
-	if (!ofi_rdm_conn_has_room(set)) {
+	if (!ofi_rdm_conn_has_room(set))
 		set->action->what |= OFI_RDM_CONN_DO_EVICT;
+	if (!ofi_rdm_conn_has_room(set) || must_yield(set)) {
 		set->cramped = set->now;
 		return;
 	}
-	if (set->connecting >= set->params.window || must_yield(set) || (first && first != conn))
+	if (set->connecting >= set->params.window || (first && first != conn))
 		return;
 	if (set->now >= set->yield)
 		set->yield = 0;

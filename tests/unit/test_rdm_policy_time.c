@@ -171,8 +171,10 @@ static void test_room_is_not_silence(void **state)
 	assert_true(action.what & OFI_RDM_CONN_DO_FAIL);
 }
 
+enum wait { TURN, ROOM, RESERVED }; /* RESERVED: there is room, but for another peer */
+
 /* Returns by how much the deadline of a peer moves that waits for 50 ms after it failed. */
-static uint64_t deadline_moves(int err, bool room)
+static uint64_t deadline_moves(int err, enum wait wait)
 {
 	struct ofi_rdm_conn *conn = conn_in(OFI_RDM_CONN_CONNECTING, 1);
 	uint64_t deadline = conn->deadline;
@@ -180,15 +182,18 @@ static uint64_t deadline_moves(int err, bool room)
 	int i;
 
 	after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_FAILED, .err = err });
-	for (i = 1; i <= (room ? 1 : 2); i++) {
+	for (i = 1; i <= (wait == ROOM ? 2 : 1); i++) {
 		step_event(&conns[i], OFI_RDM_CONN_WANT);
-		if (!room)
+		if (wait != TURN)
 			step_event(&conns[i], OFI_RDM_CONN_ESTABLISHED);
 	}
 	the_set.now = conn->timer;
+	the_set.yield = wait == RESERVED ? the_set.now + 50 : 0;
 	assert_null(ofi_rdm_conn_poll(&the_set, &action));
 	the_set.now += 50;
-	step_event(&conns[1], room ? OFI_RDM_CONN_ESTABLISHED : OFI_RDM_CONN_DISCONNECTED);
+	if (wait != RESERVED)
+		step_event(&conns[1],
+			   wait == TURN ? OFI_RDM_CONN_ESTABLISHED : OFI_RDM_CONN_DISCONNECTED);
 	assert_ptr_equal(ofi_rdm_conn_poll(&the_set, &action), conn);
 	assert_int_equal(action.what, OFI_RDM_CONN_DO_CONNECT);
 	return conn->deadline - deadline;
@@ -198,10 +203,12 @@ static uint64_t deadline_moves(int err, bool room)
 static void test_turn_is_silence(void **state)
 {
 	(void)state;
-	assert_int_equal(deadline_moves(FI_EHOSTUNREACH, true), 0);
-	assert_int_equal(deadline_moves(FI_ECONNREFUSED, true), 50);
-	assert_int_equal(deadline_moves(FI_EHOSTUNREACH, false), 50);
-	assert_int_equal(deadline_moves(FI_ECONNREFUSED, false), 50);
+	assert_int_equal(deadline_moves(FI_EHOSTUNREACH, TURN), 0);
+	assert_int_equal(deadline_moves(FI_ECONNREFUSED, TURN), 50);
+	assert_int_equal(deadline_moves(FI_EHOSTUNREACH, ROOM), 50);
+	assert_int_equal(deadline_moves(FI_ECONNREFUSED, ROOM), 50);
+	assert_int_equal(deadline_moves(FI_EHOSTUNREACH, RESERVED), 50);
+	assert_int_equal(deadline_moves(FI_ECONNREFUSED, RESERVED), 50);
 }
 
 /* An answer that comes late shows that the peer is slow, also if it refuses. */
