@@ -221,6 +221,11 @@ static void try_connect(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 	/* The silence of a peer that was asked already goes on, unless there was no room for it. */
 	if (conn->queued && (!conn->silent || set->cramped >= conn->since))
 		conn->deadline += set->now - conn->since;
+	/* Its time ended while it waited for its turn: the request would be dropped at once. */
+	if (set->now >= conn->deadline && conn->probes >= probes_enough(set)) {
+		ofi_rdm_conn_fail(set, conn, conn->err);
+		return;
+	}
 	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_CONNECTING);
 	if (conn->probe < conn->deadline - set->params.give_up / 2)
 		conn->probe = conn->deadline - set->params.give_up / 2;

@@ -211,6 +211,30 @@ static void test_turn_is_silence(void **state)
 	assert_int_equal(deadline_moves(FI_ECONNREFUSED, RESERVED), 50);
 }
 
+/* A silent peer whose time ends while it waits for its turn is not asked once more. */
+static void test_turn_too_late(void **state)
+{
+	struct ofi_rdm_conn *conn = conn_in(OFI_RDM_CONN_CONNECTING, 1);
+	struct ofi_rdm_conn_action action;
+
+	(void)state;
+	while (conn->probes < 4) {
+		the_set.now = ofi_rdm_conn_next(&the_set);
+		if (ofi_rdm_conn_poll(&the_set, &action))
+			after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_PROBED });
+	}
+	after(conn,
+	      (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_FAILED, .err = FI_EHOSTUNREACH });
+	step_event(&conns[1], OFI_RDM_CONN_WANT);
+	the_set.now = conn->timer;
+	assert_null(ofi_rdm_conn_poll(&the_set, &action));
+	assert_true(conn->queued && the_set.now < conn->deadline);
+	the_set.now = conn->deadline;
+	assert_ptr_equal(ofi_rdm_conn_poll(&the_set, &action), conn);
+	assert_int_equal(action.what, OFI_RDM_CONN_DO_FAIL);
+	assert_int_equal(action.err, FI_EHOSTUNREACH);
+}
+
 /* An answer that comes late shows that the peer is slow, also if it refuses. */
 static void test_late_refusal(void **state)
 {
@@ -557,6 +581,7 @@ int main(void)
 		cmocka_unit_test(test_slow),
 		cmocka_unit_test(test_room_is_not_silence),
 		cmocka_unit_test(test_turn_is_silence),
+		cmocka_unit_test(test_turn_too_late),
 		cmocka_unit_test(test_late_refusal),
 		cmocka_unit_test(test_own_shortage),
 		cmocka_unit_test(test_turns),
