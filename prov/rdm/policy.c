@@ -95,10 +95,11 @@ static void on_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 		break;
 	case OFI_RDM_CMWIRE_STALE:
 		/*
-		 * Another process has this address now; its incarnation is not known yet. The one
-		 * before is in conn->past.
+		 * Our request came late, or another process has this address now; its incarnation
+		 * is not known yet. The one before is in conn->past.
 		 */
-		conn_learn(conn, 0);
+		if (set->input->incarnation != conn->known)
+			conn_learn(conn, 0);
 		ofi_rdm_conn_retry(set, conn, FI_ECONNREFUSED);
 		break;
 	case OFI_RDM_CMWIRE_RESOURCES:

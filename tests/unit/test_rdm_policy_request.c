@@ -105,6 +105,33 @@ static void test_newest_counts(void **state)
 	assert_int_equal(request(conn, 6, 3).what, OFI_RDM_CONN_DO_ACCEPT);
 }
 
+/* The process that is known refuses a request that came late: it is not a former one. */
+static void test_own_request_late(void **state)
+{
+	const struct ofi_rdm_conn_input stale = { .event = OFI_RDM_CONN_REJECTED,
+						  .reason = OFI_RDM_CMWIRE_STALE,
+						  .incarnation = 5 };
+	struct ofi_rdm_conn_action action;
+	struct ofi_rdm_conn *conn;
+	int answered;
+
+	(void)state;
+	for (answered = 1; answered >= 0; answered--) {
+		conn = conn_in(OFI_RDM_CONN_UP, 1);
+		step_event(conn, OFI_RDM_CONN_FAILED);
+		step_event(conn, OFI_RDM_CONN_WANT);
+		assert_int_equal(after(conn, stale).what, 0);
+		if (answered) {
+			the_set.now = conn->timer;
+			ofi_rdm_conn_poll(&the_set, &action);
+			step_event(conn, OFI_RDM_CONN_ESTABLISHED);
+			assert_int_equal(conn->state, OFI_RDM_CONN_UP);
+			step_event(conn, OFI_RDM_CONN_FAILED);
+		}
+		assert_int_equal(request(conn, 5, 7).what, OFI_RDM_CONN_DO_ACCEPT);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -112,6 +139,7 @@ int main(void)
 		cmocka_unit_test(test_unproved),
 		cmocka_unit_test(test_unproved_in_the_way),
 		cmocka_unit_test(test_newest_counts),
+		cmocka_unit_test(test_own_request_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
