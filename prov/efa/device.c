@@ -51,7 +51,7 @@ static int device_ask(const struct vrb_device *dev, struct efadv_device_attr *at
 	int err;
 
 	*call = "ibv_open_device";
-	ctx = vrb_device_open(dev->name, &err);
+	ctx = vrb_device_open(dev->name, false, &err);
 	if (!ctx)
 		return -err;
 	*call = "efadv_query_device";

@@ -123,7 +123,7 @@ static uint32_t reads(void)
 	uint32_t most;
 	int err;
 
-	ctx = vrb_device_open("efa0", &err);
+	ctx = vrb_device_open("efa0", false, &err);
 	assert_non_null(ctx);
 	most = efa_device_reads(ctx);
 	ibv_close_device(ctx);

@@ -133,6 +133,7 @@ static void test_names(void **state)
 		{ "efa0-rdm", FI_EP_UNSPEC, "efa0" },
 	};
 	struct ibv_context *ctx;
+	bool is_rdm;
 	size_t i;
 	int err;
 
@@ -146,10 +147,16 @@ static void test_names(void **state)
 			continue;
 		assert_string_equal(info->domain_attr->name, row[i].domain);
 		assert_null(info->next);
-		ctx = vrb_device_open(row[i].name, &err);
+		is_rdm = info->ep_attr->type == FI_EP_RDM;
+		ctx = vrb_device_open(row[i].name, is_rdm, &err);
 		assert_non_null(ctx);
+		assert_int_equal(vrb_device_check(ctx->device, row[i].name, is_rdm), 0);
+		assert_int_equal(vrb_device_check(ctx->device, "efa0-rdm", false), -FI_EINVAL);
 		ibv_close_device(ctx);
 	}
+	/* Nothing else has that name. */
+	assert_null(vrb_device_open("efa0-rdm", false, &err));
+	assert_int_equal(err, -FI_ENODEV);
 }
 
 static void test_attr_only(void **state)

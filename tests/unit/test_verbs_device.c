@@ -451,18 +451,18 @@ static void test_open(void **state)
 	int err;
 
 	(void)state;
-	ctx = vrb_device_open("open0", &err);
+	ctx = vrb_device_open("open0", false, &err);
 	assert_non_null(ctx);
 	assert_int_equal(err, 0);
 	ibv_close_device(ctx);
 	capture_start();
-	assert_null(vrb_device_open("gone0", &err));
+	assert_null(vrb_device_open("gone0", false, &err));
 	log_text = capture_stop();
 	assert_int_equal(err, -FI_ENODEV);
 	assert_non_null(strstr(log_text, "gone0: there is no such device"));
 	device->open_errno = EACCES;
 	capture_start();
-	assert_null(vrb_device_open("open0", &err));
+	assert_null(vrb_device_open("open0", false, &err));
 	log_text = capture_stop();
 	assert_int_equal(err, -FI_EACCES);
 	assert_non_null(strstr(log_text, "give this user access to /dev/infiniband/uverbs0"));
@@ -478,7 +478,7 @@ static void ask_limit(void)
 	uint32_t max = 0;
 	int err;
 
-	ctx = vrb_device_open("forked", &err);
+	ctx = vrb_device_open("forked", false, &err);
 	vrb_inline_max(ctx, IBV_QPT_RC, &call, &max);
 	ibv_close_device(ctx);
 }

@@ -91,6 +91,26 @@ static void test_open_fails(void **state)
 	assert_int_equal(fi_close(&domain->fid), 0);
 }
 
+/* Only the domain of efa's reliable datagrams has another name in other releases. */
+static void test_alias(void **state)
+{
+	static const enum fi_ep_type types[] = { FI_EP_MSG, FI_EP_DGRAM, FI_EP_RDM };
+	struct fid_domain *domain;
+	struct rig *rig = *state;
+	size_t i;
+
+	rig_device_err = -FI_ENODEV;
+	for (i = 0; i < 6; i++) {
+		rig_kind.has_ip = i < 3;
+		rig->info->ep_attr->type = types[i % 3];
+		assert_int_equal(vrb_domain_open(&rig_fabric.fid, rig->info, &domain, NULL),
+				 -FI_ENODEV);
+		assert_int_equal(rig_alias, i == 5);
+	}
+	rig_kind.has_ip = true;
+	rig_device_err = 0;
+}
+
 static void check_threading(struct rig *rig, enum fi_threading threading, bool posts, bool polls)
 {
 	struct vrb_cq *cq;
@@ -300,6 +320,7 @@ int main(void)
 		RIG_TEST(test_threading_with_triggers),
 		RIG_TEST(test_thread_safe),
 		RIG_TEST(test_open_fails),
+		RIG_TEST(test_alias),
 		RIG_TEST(test_bind),
 		RIG_TEST(test_busy),
 		RIG_TEST(test_not_served),

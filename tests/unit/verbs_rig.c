@@ -23,14 +23,17 @@ bool rig_hmem_exports;
 enum rig_late rig_late;
 unsigned int rig_late_asked, rig_late_open;
 struct ofi_eq rig_eq = { .fid.fid.fclass = FI_CLASS_EQ, .parent = &rig_fabric.ref };
-struct vrb_fabric rig_fabric = { .fid.fid.fclass = FI_CLASS_FABRIC };
+struct vrb_kind rig_kind = { .has_ip = true };
+struct vrb_fabric rig_fabric = { .fid.fid.fclass = FI_CLASS_FABRIC, .kind = &rig_kind };
+bool rig_alias;
 
 struct fi_provider vrb_prov = { .name = "verbs" };
 struct vrb_params vrb_params;
 const struct fi_ops_cm vrb_ep_cm_ops = { .size = sizeof(struct fi_ops_cm) };
 
-struct ibv_context *vrb_device_open(const char *name, int *err)
+struct ibv_context *vrb_device_open(const char *name, bool alias, int *err)
 {
+	rig_alias = alias;
 	assert_string_equal(name, fake.device.name);
 	*err = rig_device_err;
 	if (rig_device_err)

@@ -11,6 +11,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include "prov/verbs/discovery/kind.h"
 #include "prov/verbs/queue/cq.h"
 #include "prov/verbs/msg/ep.h"
 #include "fake_verbs.h"
@@ -30,7 +31,9 @@ struct rig {
 /* Errors of vrb_async_open, vrb_conn_init, vrb_device_open and vrb_sidr_listen, until reset. */
 extern int rig_async_err, rig_conn_err, rig_device_err, rig_sidr_err;
 extern struct ofi_eq rig_eq;
+extern struct vrb_kind rig_kind; /* of the fabric: that of verbs */
 extern struct vrb_fabric rig_fabric;
+extern bool rig_alias; /* what vrb_device_open was told */
 
 /* The interface of device memory that there is, or NULL, and whether it may export dma-bufs. */
 extern const struct ofi_hmem *rig_hmem;

@@ -369,7 +369,8 @@ void vrb_snapshot_free(struct vrb_snapshot *snapshot)
 	}
 }
 
-static struct ibv_device *device_find(struct ibv_device **list, int count, const char *name)
+static struct ibv_device *device_find(struct ibv_device **list, int count, const char *name,
+				      bool alias)
 {
 	int i;
 
@@ -377,12 +378,12 @@ static struct ibv_device *device_find(struct ibv_device **list, int count, const
 		if (!strcmp(ibv_get_device_name(list[i]), name))
 			return list[i];
 	for (i = 0; i < count; i++)
-		if (vrb_device_is(ibv_get_device_name(list[i]), name))
+		if (vrb_device_is(ibv_get_device_name(list[i]), name, alias))
 			return list[i];
 	return NULL;
 }
 
-struct ibv_context *vrb_device_open(const char *name, int *err)
+struct ibv_context *vrb_device_open(const char *name, bool alias, int *err)
 {
 	struct ibv_context *ctx = NULL;
 	struct ibv_device **list, *dev;
@@ -394,7 +395,7 @@ struct ibv_context *vrb_device_open(const char *name, int *err)
 	errno = 0;
 	list = ibv_get_device_list(&count);
 	pthread_mutex_unlock(&list_lock);
-	dev = list ? device_find(list, count, name) : NULL;
+	dev = list ? device_find(list, count, name, alias) : NULL;
 	if (dev)
 		ctx = ibv_open_device(dev);
 	*err = (dev || !list) && errno ? errno : ENODEV;

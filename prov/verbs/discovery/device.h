@@ -79,20 +79,21 @@ static inline const char *vrb_device_suffix(const char *device, const char *name
 
 /*
  * Returns true if the domain name belongs to this device: it is the device's name, that of its
- * datagram domain, such as "mlx5_0-dgram", or that of reliable datagrams in other releases.
+ * datagram domain, such as "mlx5_0-dgram", or with `alias` that of efa's reliable datagrams in other
+ * releases.
  */
-static inline bool vrb_device_is(const char *device, const char *name)
+static inline bool vrb_device_is(const char *device, const char *name, bool alias)
 {
 	const char *suffix = vrb_device_suffix(device, name);
 
-	return suffix &&
-	       (!*suffix || !strcmp(suffix, VRB_DGRAM_SUFFIX) || !strcmp(suffix, VRB_RDM_SUFFIX));
+	return suffix && (!*suffix || !strcmp(suffix, VRB_DGRAM_SUFFIX) ||
+			  (alias && !strcmp(suffix, VRB_RDM_SUFFIX)));
 }
 
 /* Checks the domain name of an endpoint's fi_info, which may be NULL. */
-static inline int vrb_device_check(const struct ibv_device *device, const char *name)
+static inline int vrb_device_check(const struct ibv_device *device, const char *name, bool alias)
 {
-	if (!name || vrb_device_is(device->name, name))
+	if (!name || vrb_device_is(device->name, name, alias))
 		return 0;
 	return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 			  "fi_endpoint: the fi_info is for domain %s, but the domain is %s\n", name,
@@ -100,7 +101,7 @@ static inline int vrb_device_check(const struct ibv_device *device, const char *
 }
 
 /* Opens the device of a domain name. On failure logs it, sets *err to -FI_E* and returns NULL. */
-struct ibv_context *vrb_device_open(const char *name, int *err);
+struct ibv_context *vrb_device_open(const char *name, bool alias, int *err);
 /*
  * Returns true if the errno of a probe means that the device lacks a feature; all other errors may
  * be temporary.

@@ -201,7 +201,7 @@ static bool is_domain(const struct search *search, const struct vrb_device *dev,
 		return true;
 	name = vrb_is_domain(fid) ? vrb_domain(fid)->base.info->domain_attr->name
 				  : "another provider";
-	return vrb_device_is(dev->name, name) ||
+	return vrb_device_is(dev->name, name, !search->kind->has_ip) ||
 	       object_miss(miss, "domain_attr->domain", name, dev->name);
 }
 

@@ -302,7 +302,7 @@ static int check_info(const struct vrb_domain *domain, const struct fi_info *inf
 			&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 			"fi_endpoint: type %d; this domain offers FI_EP_MSG and FI_EP_DGRAM\n",
 			info->ep_attr->type);
-	ret = vrb_device_check(domain->ctx->device, info->domain_attr->name);
+	ret = vrb_device_check(domain->ctx->device, info->domain_attr->name, false);
 	if (ret)
 		return ret;
 	if (!info->tx_attr->size || info->tx_attr->size > (size_t)domain->attr.max_qp_wr ||

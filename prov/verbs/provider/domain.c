@@ -224,11 +224,12 @@ static uint32_t domain_recv_max(const struct vrb_domain *domain)
 
 static int open_device(struct vrb_domain *domain)
 {
+	bool is_efa_rdm = domain->rdm && !domain->fabric->kind->has_ip;
 	int err;
 
 	if (vrb_tclass_check("fi_domain", domain->base.info))
 		return -FI_EINVAL;
-	domain->ctx = vrb_device_open(domain->base.info->domain_attr->name, &err);
+	domain->ctx = vrb_device_open(domain->base.info->domain_attr->name, is_efa_rdm, &err);
 	if (!domain->ctx)
 		return err;
 	err = ibv_query_device(domain->ctx, &domain->attr);

@@ -268,7 +268,8 @@ int vrb_rc_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **ep
 	info = ofi_widen(domain->fabric->fid.api_version, info, &wide);
 	ret = ofi_rdm_ep_check(&domain->base, info, ep);
 	if (!ret && info->domain_attr)
-		ret = vrb_device_check(domain->ctx->device, info->domain_attr->name);
+		ret = vrb_device_check(domain->ctx->device, info->domain_attr->name,
+				       domain->unordered);
 	if (!ret)
 		ret = vrb_tclass_check("fi_endpoint", info);
 	if (ret)
