@@ -120,6 +120,72 @@ static void shares_what_does_not_grow_in_spite_of_success(void **state)
 	shares();
 }
 
+/* Enables the endpoint on a device whose largest CQ has so many entries. */
+static void enable(int max_cqe, uint32_t size)
+{
+	ibv_destroy_cq(rc.cq);
+	rc.cq = NULL;
+	fake.attr.max_cqe = domain.attr.max_cqe = max_cqe;
+	domain.pd = ibv_alloc_pd(&fake.ctx);
+	rc.channel = ibv_create_comp_channel(&fake.ctx);
+	vrb_rdm_rx_init(&rc.rx, &domain, 256, RX, 0);
+	vrb_rdm_pool_init(&rc.tx_bufs, &domain, 256, RX);
+	if (vrb_rc_enable(&rc.rdm))
+		assert_int_equal(vrb_rc_enable(&rc.rdm), 0);
+	assert_int_equal(rc.room.size, size);
+	assert_int_equal(fake_cq(rc.cq)->requested, size);
+	assert_ptr_equal(rc.poll_cq, rc.cq);
+	assert_int_equal(fake.cqs, 1);
+}
+
+static void disable(void)
+{
+	check_burden();
+	while (count)
+		vrb_rc_conn_free(conns[--count]);
+	vrb_rc_fini(&rc.rdm);
+	ibv_dealloc_pd(domain.pd);
+	rc.srq = NULL;
+	rc.room.fixed = false;
+	rc.cq = ibv_create_cq(&fake.ctx, 1, NULL, NULL, 0);
+}
+
+/* The device is not full because the CQ would be small at first. */
+static void is_large_if_it_cannot_grow(void **state)
+{
+	(void)state;
+	fake.resize_err = EOPNOTSUPP;
+	enable(1 << 20, RX + 65536);
+	fill();
+	assert_true(count >= 300);
+	assert_true(conns[299]->size >= 32);
+	disable();
+	enable(32767, 32767);
+	disable();
+	enable(RX + SHARE, RX + SHARE);
+	disable();
+	/* There may be memory for a small one only. */
+	fake.fail_at = fake.calls + 4;
+	fake.fail_errno = ENOMEM;
+	enable(1 << 20, RX + SHARE);
+	assert_string_equal(fake.failed, "ibv_create_cq");
+	disable();
+}
+
+static void is_small_at_first_if_it_can_grow(void **state)
+{
+	(void)state;
+	/* The CQ stays when there is no SRQ at first. */
+	fake.fail_at = fake.calls + 4;
+	fake.fail_errno = ENOMEM;
+	enable(1 << 20, RX + SHARE);
+	assert_string_equal(fake.failed, "ibv_create_srq");
+	assert_int_equal(fake.resizes, 1);
+	fill();
+	assert_int_equal(count, MOST);
+	disable();
+}
+
 /*
  * The other side has given up on its request or reply, which is not a failure; any other reason is
  * one.
@@ -518,6 +584,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(shares_what_does_not_grow, begin, end),
 		cmocka_unit_test_setup_teardown(shares_what_does_not_grow_in_spite_of_success,
 						begin, end),
+		cmocka_unit_test_setup_teardown(is_large_if_it_cannot_grow, begin, end),
+		cmocka_unit_test_setup_teardown(is_small_at_first_if_it_can_grow, begin, end),
 		cmocka_unit_test_setup_teardown(a_late_timer_shows_that_we_are_behind, begin, end),
 		cmocka_unit_test_setup_teardown(a_name_without_an_answer_may_be_in_another_group,
 						begin, end),

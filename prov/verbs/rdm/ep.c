@@ -24,17 +24,47 @@
 
 #define TX_BUFS	 1024u
 #define SHM_BUFS 32u
-#define CQ_SHARE 3072 /* initial number of entries for the peers' send queues */
+#define CQ_SHARE 3072  /* initial number of entries for the peers' send queues */
+#define CQ_WHOLE 65536 /* the same if the device's CQs cannot grow */
 
 _Static_assert(VRB_RDM_WR_MIN == OFI_RDM_WIRE_WINDOW + 1 + VRB_SHM_WAKES,
 	       "a device that is offered has connections with a whole ring");
 
-static int cq_size(const struct ofi_rdm_ep *ep)
+static int cq_size(const struct ofi_rdm_ep *ep, int share)
 {
 	int max = vrb_rc_domain(ep)->attr.max_cqe;
-	int size = (int)vrb_rc(ep)->rx.depth + CQ_SHARE;
+	int size = (int)vrb_rc(ep)->rx.depth + share;
 
 	return size < max ? size : max;
+}
+
+/*
+ * Creates the CQ, a large one if it cannot grow, unless there is no memory for that. The driver is
+ * asked for the size that the CQ has, for which most drivers do nothing.
+ */
+static int open_cq(struct ofi_rdm_ep *ep)
+{
+	const struct vrb_domain *domain = vrb_rc_domain(ep);
+	int size = cq_size(ep, CQ_SHARE), whole = cq_size(ep, CQ_WHOLE);
+	struct vrb_rc_ep *rc = vrb_rc(ep);
+	struct ibv_cq *small;
+
+	if (vrb_rdm_create_cq(ep, size))
+		return vrb_failed(domain->ctx, errno, "fi_enable: ibv_create_cq");
+	rc->room.size = (uint32_t)size;
+	small = rc->cq;
+	if (whole == size || (domain->ud && !domain->grows) || !ibv_resize_cq(small, size))
+		return 0;
+	rc->cq = rc->poll_cq = NULL;
+	rc->room.fixed = !vrb_rdm_create_cq(ep, whole);
+	if (rc->room.fixed) {
+		rc->room.size = (uint32_t)whole;
+		ibv_destroy_cq(small);
+	} else {
+		rc->cq = small;
+		vrb_rdm_poll_from(rc, small, 1);
+	}
+	return 0;
 }
 
 /* Posts receives to the SRQ. */
@@ -80,7 +110,7 @@ static void set_receives(struct ofi_rdm_ep *ep)
 int vrb_rc_enable(struct ofi_rdm_ep *ep)
 {
 	struct ibv_srq_init_attr srq = { .srq_context = ep, .attr = { .max_sge = 1 } };
-	int size, ret;
+	int ret;
 
 	if (!vrb_rc(ep)->channel) {
 		set_receives(ep);
@@ -91,9 +121,9 @@ int vrb_rc_enable(struct ofi_rdm_ep *ep)
 				  "fi_enable: ibv_create_comp_channel");
 	if (fcntl(vrb_rc(ep)->channel->fd, F_SETFL, O_NONBLOCK))
 		return vrb_failed(vrb_rc_domain(ep)->ctx, errno, "fi_enable: fcntl");
-	size = cq_size(ep);
-	if (vrb_rdm_create_cq(ep, size))
-		return vrb_failed(vrb_rc_domain(ep)->ctx, errno, "fi_enable: ibv_create_cq");
+	ret = vrb_rc(ep)->cq ? 0 : open_cq(ep);
+	if (ret)
+		return ret;
 	if (vrb_rc_domain(ep)->ud) {
 		ret = vrb_rc(ep)->ud ? 0 : vrb_ud_open(ep, &vrb_rdm_ud_calls);
 		return ret ? ret : receive_now(ep);
@@ -103,7 +133,6 @@ int vrb_rc_enable(struct ofi_rdm_ep *ep)
 		vrb_rc(ep)->srq = ibv_create_srq(vrb_rc_domain(ep)->pd, &srq);
 	if (!vrb_rc(ep)->srq)
 		return vrb_failed(vrb_rc_domain(ep)->ctx, errno, "fi_enable: ibv_create_srq");
-	vrb_rc(ep)->room.size = (uint32_t)size;
 	vrb_rc(ep)->room.left = vrb_rc(ep)->room.size - vrb_rc(ep)->rx.depth;
 	return receive_now(ep);
 }
