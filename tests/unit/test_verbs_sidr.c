@@ -10,6 +10,7 @@
 #include "prov/verbs/dgram/av.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/cm/sidr.h"
+#include "capture.h"
 #include "fake_cm.h"
 
 enum { QPN = 0x77, QKEY = 0x4711, MANY = 100 };
@@ -24,6 +25,7 @@ static enum rdma_cm_event_type addr_event, route_event, answer;
 static int status;
 static bool silent, foreign, named;
 static struct vrb_ud_name name;
+static struct ibv_sa_path_rec path;
 
 static struct vrb_ud_name name_of(uint32_t qpn)
 {
@@ -43,6 +45,8 @@ static void network(struct rdma_cm_id *id, const char *call)
 		id->port_num = 1;
 		fake_event(id, addr_event, status);
 	} else if (!strcmp(call, "resolve_route")) {
+		id->route.path_rec = &path;
+		id->route.num_paths = 1;
 		fake_event(id, route_event, status);
 	} else if (silent) {
 		return;
@@ -69,6 +73,8 @@ static int setup(void **state)
 	av.domain = &bed.domain;
 	av.port.num = 1;
 	av.port.pkey = 0xffff;
+	av.port.mtu = 4096;
+	path.mtu = IBV_MTU_4096;
 	addr_event = RDMA_CM_EVENT_ADDR_RESOLVED;
 	route_event = RDMA_CM_EVENT_ROUTE_RESOLVED;
 	answer = RDMA_CM_EVENT_ESTABLISHED;
@@ -133,6 +139,25 @@ static void test_path(void **state)
 	assert_int_equal(dest.qpn, QPN);
 	assert_int_equal(dest.lid, 9);
 	assert_int_equal(dest.sl, 5);
+}
+
+static const char *resolve_on(uint8_t mtu)
+{
+	struct vrb_dest dest;
+
+	path.mtu = mtu;
+	capture_start();
+	assert_int_equal(resolve(&dest), 0);
+	return capture_stop();
+}
+
+static void test_narrow_path(void **state)
+{
+	(void)state;
+	assert_non_null(strstr(resolve_on(IBV_MTU_2048),
+			       "more than 2048 bytes to fi_sockaddr_in://10.0.0.9"));
+	assert_string_equal(resolve_on(IBV_MTU_4096), "");
+	assert_string_equal(resolve_on(0), "");
 }
 
 /* Who does not say its name, or lies about it, is what the connection manager says. */
@@ -321,10 +346,10 @@ static void test_server_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_path),	TEST(test_answered),	 TEST(test_without_name),
-		TEST(test_events_fail), TEST(test_calls_fail),	 TEST(test_other_device),
-		TEST(test_silence),	TEST(test_many),	 TEST(test_later),
-		TEST(test_server),	TEST(test_server_fails),
+		TEST(test_path),	 TEST(test_narrow_path), TEST(test_answered),
+		TEST(test_without_name), TEST(test_events_fail), TEST(test_calls_fail),
+		TEST(test_other_device), TEST(test_silence),	 TEST(test_many),
+		TEST(test_later),	 TEST(test_server),	 TEST(test_server_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

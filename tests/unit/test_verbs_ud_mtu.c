@@ -79,6 +79,55 @@ static void the_shorter_mtu_counts(void **state)
 	assert_int_equal(vrb_ud_payload(all, 0), UD_MTU - VRB_UD_HEAD_MAX);
 }
 
+static void join(const struct ud_net_params *with)
+{
+	ud_net_begin(7, with);
+	ud_nodes[1].rc.ud->port.mtu = LONG_MTU;
+	ud_net_join(0, 1, &active, &passive);
+}
+
+/* A link on the way is shorter than both ports; only the active side's connection manager knows. */
+static void the_path_counts(void **state)
+{
+	const struct ud_net_params narrow = { .mtu = LONG_MTU, .path_mtu = IBV_MTU_1024 };
+	const struct ud_net_params wide = { .mtu = LONG_MTU, .path_mtu = IBV_MTU_4096 };
+	const struct ud_net_params unknown = { .mtu = LONG_MTU, .path_mtu = 6 };
+
+	(void)state;
+	join(&narrow);
+	assert_int_equal(active->rc.ud->payload, UD_MTU - VRB_UD_HEAD_MAX);
+	assert_int_equal(passive->rc.ud->payload, UD_MTU - VRB_UD_HEAD_MAX);
+	messages_fit_both_ports(state);
+	ud_net_end();
+	join(&wide);
+	assert_int_equal(active->rc.ud->payload, LONG_MTU - VRB_UD_HEAD_MAX);
+	assert_int_equal(passive->rc.ud->payload, LONG_MTU - VRB_UD_HEAD_MAX);
+	ud_net_end();
+	join(&unknown);
+	assert_int_equal(active->rc.ud->payload, LONG_MTU - VRB_UD_HEAD_MAX);
+	assert_int_equal(passive->rc.ud->payload, LONG_MTU - VRB_UD_HEAD_MAX);
+	ud_net_end();
+}
+
+/* ud_net takes no other MTU of a queue pair. */
+static void a_queue_pair_fits_the_path(void **state)
+{
+	const struct ud_net_params growing = { .mtu = LONG_MTU,
+					       .path_mtu = IBV_MTU_1024,
+					       .grows = 3 };
+	unsigned int i;
+
+	(void)state;
+	join(&growing);
+	for (i = 0; i < 1000 && !ud_net_rc_count(0); i++) {
+		ud_net_send(active);
+		watch();
+	}
+	assert_int_equal(ud_net_rc_count(0), 1);
+	assert_int_equal(ud_net_rc_count(1), 1);
+	ud_net_end();
+}
+
 /* Older peers do not say their MTU, and the connection manager appends zeros. */
 static void words_may_lack_the_mtu(void **state)
 {
@@ -154,6 +203,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_shorter_mtu_counts, begin, end),
 		cmocka_unit_test_setup_teardown(words_may_lack_the_mtu, begin, end),
 		cmocka_unit_test_setup_teardown(a_request_fits_every_port, begin, end),
+		cmocka_unit_test(the_path_counts),
+		cmocka_unit_test(a_queue_pair_fits_the_path),
 		cmocka_unit_test(adapters_have_one_mtu),
 		cmocka_unit_test(marks_are_not_sent_back),
 	};

@@ -57,6 +57,7 @@ struct ud_net_params {
 	uint32_t max_cqe;	  /* of the device, if it is not 0; constant */
 	bool no_rd_atom;	  /* reliable queue pairs do not serve reads; constant */
 	uint32_t mtu;		  /* of the port of node 0, if it is not 0; constant */
+	uint8_t path_mtu;	  /* enum ibv_mtu of the path, 0: only the ports limit it */
 	bool retries;		  /* SRD: the device can be told how often to try; constant */
 	unsigned int down;	  /* SRD: the node whose host is down: packets to it stay; or 0 */
 	uint32_t unready;	  /* SRD: packets in a thousand whose receiver is not ready */

@@ -32,16 +32,24 @@ struct ud_conn *ud_net_conn(unsigned int at)
 static void tell(struct ud_conn *from, struct ud_conn *to, enum rdma_cm_event_type type)
 {
 	uint8_t wire[64];
-	struct rdma_cm_id id = { .context = NULL };
-	struct rdma_cm_event event = { .event = type, .id = ud_net_params()->srd ? NULL : &id };
+	bool asks = type == RDMA_CM_EVENT_CONNECT_REQUEST;
+	struct ibv_sa_path_rec path = { .mtu = ud_net_params()->path_mtu };
+	struct rdma_cm_id asked = { .context = NULL }, id = { .route.path_rec = &path };
+	struct rdma_cm_event event = { .event = type, .id = asks ? &asked : &id };
 
+	/* Only who asks knows the path. */
+	id.route.num_paths = path.mtu ? 1 : 0;
+	from->rc.id = asks ? &id : NULL;
 	/* SRD queue pairs have no connection manager: letters come from the queue pair itself. */
 	event.param.ud.qp_num = ud_net_qpn((unsigned int)(from->node - ud_nodes));
 	event.param.ud.private_data = wire;
 	event.param.ud.private_data_len = vrb_ud_say(&from->rc, wire, vrb_cm_pack(wire, "a", 1));
 	event.param.ud.ah_attr.is_global = 1;
 	event.param.ud.ah_attr.grh.dgid.raw[15] = (uint8_t)(from->node - ud_nodes);
+	if (ud_net_params()->srd)
+		event.id = NULL;
 	must(!vrb_ud_hear(&to->rc, &event));
+	from->rc.id = NULL;
 }
 
 void ud_net_join(unsigned int from, unsigned int to, struct ud_conn **active,

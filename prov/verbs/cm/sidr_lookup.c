@@ -66,10 +66,25 @@ static int route_on(const struct vrb_sidr_lookup *lookup, struct rdma_cm_id *id)
 	return rdma_resolve_route(id, vrb_params.resolve_timeout) ? vrb_errno(errno) : 0;
 }
 
-static int sidr_lookup_ask(struct rdma_cm_id *id)
+/* Endpoints take datagrams of the port's MTU, but links on the way may drop them. */
+static void warn_narrow(const struct vrb_ud_port *port, struct rdma_cm_id *id)
+{
+	uint32_t mtu = vrb_ud_route_mtu(id);
+	char text[OFI_ADDR_STRLEN];
+
+	if (mtu < port->mtu)
+		FI_WARN_SPARSE(
+			&vrb_prov, FI_LOG_AV,
+			"datagrams of more than %u bytes to %s are lost on the way; port %u takes %u\n",
+			mtu, ofi_addr_str(rdma_get_peer_addr(id), text, sizeof(text)), port->num,
+			port->mtu);
+}
+
+static int sidr_lookup_ask(const struct vrb_sidr_lookup *lookup, struct rdma_cm_id *id)
 {
 	struct rdma_conn_param param = { 0 };
 
+	warn_narrow(&lookup->av->port, id);
 	return rdma_connect(id, &param) ? vrb_errno(errno) : 0;
 }
 
@@ -123,7 +138,7 @@ static void sidr_lookup_cm_event(struct vrb_owner *owner, const struct rdma_cm_e
 		ret = route_on(lookup, event->id);
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		ret = sidr_lookup_ask(event->id);
+		ret = sidr_lookup_ask(lookup, event->id);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
 		sidr_lookup_settle(lookup, take_answer(lookup, &event->param.ud));

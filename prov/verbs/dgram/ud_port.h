@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
 #include <rdma/fabric.h>
 
 struct vrb_ud_port {
@@ -31,6 +32,17 @@ static inline uint32_t vrb_ud_mtu(const struct ibv_port_attr *attr)
 	bool efa = attr->link_layer == IBV_LINK_LAYER_UNSPECIFIED && attr->max_msg_sz <= UINT16_MAX;
 
 	return efa && attr->max_msg_sz > bytes ? attr->max_msg_sz : bytes;
+}
+
+/*
+ * Returns the MTU in bytes of the path that the connection manager has found, which may be less
+ * than that of the ports at both ends; UINT32_MAX if it has found none.
+ */
+static inline uint32_t vrb_ud_route_mtu(const struct rdma_cm_id *id)
+{
+	int mtu = id && id->route.num_paths > 0 ? id->route.path_rec->mtu : 0;
+
+	return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << mtu : UINT32_MAX;
 }
 
 /*

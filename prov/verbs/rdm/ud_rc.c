@@ -35,11 +35,13 @@
 #define ACK_TIMEOUT 17 /* 537 ms: with retries, a network may fail over meanwhile */
 #define NUMBER_MAX  0xffffffu
 
-static enum ibv_mtu path_mtu(const struct vrb_ud *all)
+/* Packets of the queue pair are no longer than datagrams. */
+static enum ibv_mtu path_mtu(const struct vrb_ud_conn *ud)
 {
+	uint32_t bytes = (uint32_t)ud->payload + VRB_UD_HEAD_MAX;
 	enum ibv_mtu mtu = IBV_MTU_256;
 
-	while (mtu < IBV_MTU_4096 && 256u << (mtu + 1 - IBV_MTU_256) <= all->port.mtu)
+	while (mtu < IBV_MTU_4096 && 256u << (mtu + 1 - IBV_MTU_256) <= bytes)
 		mtu++;
 	return mtu;
 }
@@ -222,7 +224,7 @@ static int to_rtr(struct vrb_ud_conn *ud)
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
 		.ah_attr = ud->path->attr,
-		.path_mtu = path_mtu(vrb_ud_of(ud)),
+		.path_mtu = path_mtu(ud),
 		.dest_qp_num = ud->rc_peer.number,
 		.rq_psn = ud->rc_peer.psn,
 		.max_dest_rd_atomic = READS_MAX,
@@ -353,7 +355,7 @@ void vrb_ud_rc_describe(struct vrb_ud_conn *ud, struct vrb_ud_packet *packet)
 	packet->key = ud->rc->number;
 	packet->id = ud->rc->psn;
 	packet->asked = ofi_min((uint32_t)domain->attr.max_qp_rd_atom, READS_MAX);
-	packet->addr = path_mtu(vrb_ud_of(ud));
+	packet->addr = path_mtu(ud);
 	ud->rc->announced = true;
 }
 

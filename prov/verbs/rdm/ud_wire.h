@@ -208,7 +208,8 @@ struct vrb_ud_words {
 	bool reads;
 	/* The mark of the last message that the receiver's requests have delivered here, or 0. */
 	uint32_t delivered;
-	uint32_t mtu; /* of the sender's port, in bytes; 0: unknown, as in what older peers say */
+	/* Of the sender's port or path, in bytes; 0: unknown, as in what older peers say. */
+	uint32_t mtu;
 };
 
 /* What older peers say is shorter. The connection manager appends zeros. */

@@ -12,7 +12,8 @@ uint8_t vrb_ud_say(const struct vrb_rc_conn *conn, uint8_t *wire, uint8_t len)
 					    .qpn = vrb_rc(conn->ep)->ud->qp->qp_num,
 					    .reads = vrb_rdm_conn_reads(conn->ep),
 					    .delivered = vrb_rc_peer(conn->peer)->delivered,
-					    .mtu = vrb_rc(conn->ep)->ud->port.mtu };
+					    .mtu = ofi_min(vrb_rc(conn->ep)->ud->port.mtu,
+							   vrb_ud_route_mtu(conn->id)) };
 
 	vrb_ud_words_build(wire + len, &words);
 	return (uint8_t)(len + VRB_UD_WORDS);
@@ -123,7 +124,7 @@ int vrb_ud_hear(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 	ud->qpn = words.qpn;
 	ud->direct = words.reads && vrb_rdm_conn_reads(conn->ep);
 	ud->delivered = words.delivered;
-	ud->payload = vrb_ud_payload(all, words.mtu);
+	ud->payload = vrb_ud_payload(all, ofi_min(words.mtu, vrb_ud_route_mtu(event->id)));
 	ud->heard = true;
 	/* Only repeated requests are looked up by the peer's end. */
 	if (event->event != RDMA_CM_EVENT_ESTABLISHED)
