@@ -270,10 +270,13 @@ static void take_send(struct fake_qp *qp, const struct ibv_send_wr *wr)
 		complete_send(qp, IBV_WC_WR_FLUSH_ERR);
 }
 
-static int refused(struct fake_qp *qp)
+/* Like mlx5, the device refuses long windows. */
+static int refused(struct fake_qp *qp, const struct ibv_send_wr *wr)
 {
 	int err = qp->post_err;
 
+	if (wr && wr->opcode == IBV_WR_BIND_MW && wr->bind_mw.bind_info.length > 1ull << 31)
+		return EOPNOTSUPP;
 	if (qp->deaf && qp->ibv.state == IBV_QPS_ERR)
 		return ENODEV;
 	if (fake.strict && qp->ibv.state != IBV_QPS_RTS)
@@ -293,7 +296,7 @@ static int post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send
 
 	qp->doorbells++;
 	for (; wr; wr = wr->next) {
-		err = refused(qp);
+		err = refused(qp, wr);
 		if (err) {
 			*bad = wr;
 			return err;
@@ -311,7 +314,7 @@ static int post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv
 
 	assert_int_not_equal(ibv->state, IBV_QPS_RESET);
 	for (; wr; wr = wr->next) {
-		err = refused(qp);
+		err = refused(qp, NULL);
 		if (err) {
 			*bad = wr;
 			return err;

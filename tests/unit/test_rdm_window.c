@@ -267,6 +267,34 @@ static void without_a_window(void **state)
 }
 
 /*
+ * A window covers 2 GiB at most; what is longer is registered alone. Other messages still use
+ * windows.
+ */
+static void longer_than_a_window(void **state)
+{
+	const size_t most = (size_t)1 << 31;
+	struct ofi_rdm_proto_mr mr, after;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		reg(0, most + 1, i ? OFI_RDM_PROTO_PEER_READS : OFI_RDM_PROTO_PEER_WRITES, &mr);
+		if (mr.window)
+			bind_it(&mr);
+		assert_int_equal(fake.mr->length, most + 1);
+		assert_int_equal(fake.mr_access,
+				 i ? IBV_ACCESS_REMOTE_READ
+				   : IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+		reg_window(0, most, OFI_RDM_PROTO_PEER_READS, &after);
+		bind_it(&after);
+		revoke_it(&after);
+		vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &after);
+		vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &mr);
+	}
+	assert_true(domain.windows);
+}
+
+/*
  * What fails for lack of memory is retried; what the device refuses is not: the next message uses
  * no window.
  */
@@ -382,15 +410,11 @@ static void a_bind_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(who_has_windows),
-		CASE(exactly_the_message),
-		CASE(used_again),
-		CASE(two_at_once),
-		CASE(without_a_window),
-		CASE(a_bind_is_refused),
-		CASE(an_invalidation_is_refused),
-		CASE(bound_until_the_end),
-		CASE(the_connection_ends),
+		CASE(who_has_windows),	   CASE(exactly_the_message),
+		CASE(used_again),	   CASE(two_at_once),
+		CASE(without_a_window),	   CASE(longer_than_a_window),
+		CASE(a_bind_is_refused),   CASE(an_invalidation_is_refused),
+		CASE(bound_until_the_end), CASE(the_connection_ends),
 		CASE(a_bind_fails),
 	};
 

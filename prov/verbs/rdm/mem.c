@@ -17,6 +17,8 @@
 #include "prov/verbs/provider/mr_hmem.h"
 #include "prov/verbs/provider/prov.h"
 
+#define WINDOW_MAX (1ull << 31) /* mlx5 refuses to bind a longer window */
+
 /* A registration of exactly the bytes that a peer may read or write. */
 struct vrb_rdm_lease {
 	struct ibv_mr *ibv;
@@ -48,13 +50,15 @@ static bool has_windows(const struct ofi_rdm_peer *peer)
 	       __atomic_load_n(&vrb_rc_domain(peer->ep)->windows, __ATOMIC_RELAXED);
 }
 
+/* Fails without a window of the device, or if the bytes are more than one can cover. */
 static int reg_window(struct ofi_rdm_peer *peer, const struct iovec *iov, bool written,
 		      struct ofi_rdm_proto_mr *mr)
 {
 	unsigned int access = IBV_ACCESS_MW_BIND | (written ? IBV_ACCESS_LOCAL_WRITE : 0);
-	struct vrb_rdm_window *window = vrb_rdm_window_get(vrb_rc_peer(peer)->conn);
+	struct vrb_rdm_window *window;
 	int ret;
 
+	window = iov->iov_len > WINDOW_MAX ? NULL : vrb_rdm_window_get(vrb_rc_peer(peer)->conn);
 	if (!window)
 		return -FI_ENOSPC;
 	ret = reg_cached(peer->ep, iov, access, mr);
