@@ -80,6 +80,7 @@ struct mock_device *mock_add_device(const char *name)
 	device->attr.max_cq = 2000;
 	device->attr.max_mr = 3000;
 	device->attr.max_srq = 500;
+	device->attr.max_mcast_grp = 8192;
 	device->attr.atomic_cap = IBV_ATOMIC_HCA;
 	device->attr.phys_port_cnt = 1;
 	device->port[0].state = IBV_PORT_ACTIVE;

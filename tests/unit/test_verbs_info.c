@@ -536,16 +536,6 @@ static void test_user_ids(void **state)
 	assert_true(info->caps & info->domain_attr->caps & FI_AV_USER_ID);
 }
 
-/* A datagram is sent to a group; what is received from one is a message. */
-static void test_groups(void **state)
-{
-	(void)state;
-	info = vrb_info_dgram(&dev, &port);
-	assert_non_null(info);
-	assert_true(info->caps & info->tx_attr->caps & FI_MULTICAST);
-	assert_int_equal(info->rx_attr->caps & FI_MULTICAST, 0);
-}
-
 static void test_no_delivery(void **state)
 {
 	struct ofi_miss miss = { .attr = "tx_attr->op_flags", .has = "flags" };
@@ -593,7 +583,7 @@ int main(void)
 		TEST(test_shared),	  TEST(test_multi),	     TEST(test_addresses),
 		TEST(test_rdm),		  TEST(test_rdm_segments),   TEST(test_rdm_queues),
 		TEST(test_rdm_inline),	  TEST(test_dgram_segment),  TEST(test_user_ids),
-		TEST(test_groups),	  TEST(test_asked_data),     TEST(test_no_delivery),
+		TEST(test_asked_data),	  TEST(test_no_delivery),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

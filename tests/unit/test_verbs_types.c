@@ -120,6 +120,38 @@ static void test_affinity(void **state)
 	look(FI_EP_MSG, NULL, "rxe0 rxe1 ", "");
 }
 
+/* A datagram is sent to a group; what is received from one is a message. */
+static void test_groups(void **state)
+{
+	(void)state;
+	hints->caps = FI_MULTICAST;
+	look(FI_EP_DGRAM, hints, "rxe0-dgram rxe1-dgram rxe0-dgram rxe1-dgram ", "");
+	assert_true(info->caps & info->tx_attr->caps & FI_MULTICAST);
+	assert_int_equal(info->rx_attr->caps & FI_MULTICAST, 0);
+	hints->tx_attr->op_flags = FI_MULTICAST;
+	look(FI_EP_DGRAM, hints, "rxe0-dgram rxe1-dgram rxe0-dgram rxe1-dgram ", "");
+}
+
+/* Not every device has groups: bnxt_re and hns don't. */
+static void test_no_groups(void **state)
+{
+	const struct fi_info *i;
+
+	(void)state;
+	device->attr.max_mcast_grp = 0;
+	look(FI_EP_DGRAM, NULL, "rxe0-dgram rxe1-dgram rxe0-dgram rxe1-dgram ", "");
+	for (i = info; strcmp(i->domain_attr->name, "rxe0-dgram"); i = i->next)
+		;
+	assert_int_equal((i->caps | i->tx_attr->caps) & FI_MULTICAST, 0);
+	hints->caps = FI_MULTICAST;
+	look(FI_EP_DGRAM, hints, "rxe1-dgram rxe1-dgram ",
+	     "rxe0 port 1: caps: asked FI_MULTICAST, has no multicast groups (max_mcast_grp 0)\n");
+	hints->caps = 0;
+	hints->tx_attr->op_flags = FI_MULTICAST;
+	look(FI_EP_DGRAM, hints, "rxe1-dgram rxe1-dgram ",
+	     "rxe0 port 1: tx_attr->op_flags: asked FI_MULTICAST, has no multicast groups (max_mcast_grp 0)\n");
+}
+
 static void test_no_srq(void **state)
 {
 	(void)state;
@@ -350,6 +382,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_all),
 		TEST(test_affinity),
+		TEST(test_groups),
+		TEST(test_no_groups),
 		TEST(test_no_srq),
 		TEST(test_iwarp),
 		TEST(test_no_rc),

@@ -6,15 +6,20 @@
 #include "prov/verbs/dgram/dgram.h"
 #include "info.h"
 
-#define TX_CAPS	  (FI_MULTICAST | FI_SEND | FI_FENCE)
+#define TX_CAPS	  (FI_SEND | FI_FENCE)
 #define RX_CAPS	  (FI_RECV | FI_SOURCE)
 #define BOTH_CAPS FI_MSG
 
+static uint64_t groups(const struct vrb_device *dev)
+{
+	return dev->attr.max_mcast_grp > 0 ? FI_MULTICAST : 0;
+}
+
 static void set_tx(struct fi_tx_attr *tx, const struct vrb_device *dev)
 {
-	tx->caps = BOTH_CAPS | TX_CAPS;
+	tx->caps = BOTH_CAPS | TX_CAPS | groups(dev);
 	tx->op_flags &= ~FI_DELIVERY_COMPLETE;
-	tx->op_flags |= FI_MULTICAST;
+	tx->op_flags |= groups(dev);
 	tx->msg_order = FI_ORDER_NONE;
 	tx->inject_size = dev->max_inline_ud;
 	tx->rma_iov_limit = 0;
@@ -56,6 +61,7 @@ struct fi_info *vrb_info_dgram(const struct vrb_device *dev, const struct vrb_po
 	if (!info)
 		return NULL;
 	info->caps = BOTH_CAPS | TX_CAPS | RX_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_AV_USER_ID;
+	info->caps |= groups(dev);
 	info->domain_attr->caps |= FI_AV_USER_ID;
 	info->mode = 0;
 	set_tx(info->tx_attr, dev);
@@ -96,9 +102,12 @@ void vrb_info_offer_prefix(struct fi_info *info, const struct fi_info *hints)
 void vrb_info_explain_dgram(const struct fi_info *info, const struct fi_info *hints,
 			    struct ofi_miss *miss)
 {
-	if (!miss || info->ep_attr->type != FI_EP_DGRAM || strcmp(miss->attr, "tx_attr->op_flags"))
+	if (!miss || info->ep_attr->type != FI_EP_DGRAM)
 		return;
-	if (hints->tx_attr->op_flags & FI_DELIVERY_COMPLETE)
+	if (!strcmp(miss->asked, "FI_MULTICAST") && !(info->caps & FI_MULTICAST))
+		snprintf(miss->has, sizeof(miss->has), "no multicast groups (max_mcast_grp 0)");
+	else if (!strcmp(miss->attr, "tx_attr->op_flags") &&
+		 hints->tx_attr->op_flags & FI_DELIVERY_COMPLETE)
 		snprintf(miss->has, sizeof(miss->has),
 			 "FI_TRANSMIT_COMPLETE at most: receivers do not acknowledge datagrams");
 }
