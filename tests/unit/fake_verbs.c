@@ -74,7 +74,8 @@ bool fake_fails(const char *call)
 	if (++fake.calls != fake.fail_at)
 		return false;
 	fake.failed = call;
-	errno = fake.fail_errno;
+	if (fake.fail_errno >= 0)
+		errno = fake.fail_errno;
 	return true;
 }
 

@@ -100,7 +100,7 @@ struct fake_device {
 	uint8_t timers;	      /* timer values left by rdma_init_qp_attr */
 	/* The call number fail_at, counted by calls from 1, fails with fail_errno. */
 	unsigned int calls, fail_at;
-	int fail_errno;
+	int fail_errno;	    /* -1: errno remains what it is */
 	const char *failed; /* name of that call */
 };
 

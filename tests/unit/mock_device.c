@@ -350,17 +350,20 @@ int ibv_destroy_cq(struct ibv_cq *cq)
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	struct mock_device *device = device_of(pd->context);
+	int err = attr->qp_type == IBV_QPT_UD ? device->no_ud_errno : device->no_rc_errno;
 	struct ibv_qp *qp;
 
 	if (fails("ibv_create_qp"))
 		return NULL;
-	errno = attr->qp_type == IBV_QPT_UD ? device->no_ud_errno : device->no_rc_errno;
-	if (errno)
+	if (err) {
+		errno = err;
 		return NULL;
+	}
 	if (device->grants_less)
 		attr->cap.max_inline_data = device->max_inline;
 	if (attr->cap.max_inline_data > device->max_inline) {
-		errno = EINVAL;
+		if (!device->leaves_errno)
+			errno = EINVAL;
 		return NULL;
 	}
 	qp = calloc(1, sizeof(*qp));

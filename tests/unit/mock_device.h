@@ -23,6 +23,7 @@ struct mock_device {
 	struct ibv_gid_entry gid[MOCK_GIDS];
 	uint16_t pkey[MOCK_PKEYS]; /* of all ports, whose pkey_tbl_len says how many they have */
 	uint32_t max_inline;
+	bool leaves_errno;		       /* when it refuses inline data */
 	bool grants_less;		       /* refuses no inline data, and reports max_inline */
 	unsigned opens, closes, qps, cqs, pds; /* numbers of objects created */
 	/* Number of contexts, PDs, CQs and QPs that are not destroyed. */

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Closing the connections of an endpoint whose device still reads for a receive. */
+/*
+ * Opening an endpoint, and closing its connections while the device still reads for a receive.
+ */
 #include "unit.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "fake_verbs.h"
+#include "prov/verbs/discovery/kind.h"
 #include "prov/verbs/rdm/conn.h"
 #include "prov/verbs/rdm/progress.h"
+#include "prov/verbs/rdm/ud_qp.h"
 
 static struct vrb_domain domain;
 static struct vrb_rc_ep rc;
@@ -62,10 +67,75 @@ static void memory_is_returned_when_the_device_is_done(void **state)
 	fake_all_closed();
 }
 
+static int limit_err;
+
+int __wrap_vrb_inline_max(struct ibv_context *ctx, enum ibv_qp_type type, const char **call,
+			  uint32_t *max);
+
+/* A guess that the device accepts would become the limit. */
+int __wrap_vrb_inline_max(struct ibv_context *ctx, enum ibv_qp_type type, const char **call,
+			  uint32_t *max)
+{
+	(void)type;
+	assert_ptr_equal(ctx, &fake.ctx);
+	assert_int_equal(*max, 0);
+	*call = "ibv_create_qp";
+	return limit_err;
+}
+
+/* Leaves what variables that are not initialized then contain. */
+static void soil_stack(void)
+{
+	volatile char bytes[4096];
+	size_t i;
+
+	for (i = 0; i < sizeof(bytes); i++)
+		bytes[i] = 1;
+}
+
+static void open_device(void)
+{
+	static const struct vrb_kind kind;
+	static struct vrb_fabric fabric = { .kind = &kind };
+
+	fake_reset();
+	domain.ctx = &fake.ctx;
+	domain.fabric = &fabric;
+	domain.pd = ibv_alloc_pd(&fake.ctx);
+	rc.rdm.domain = &domain.base;
+}
+
+static void the_inline_limit_is_not_guessed(void **state)
+{
+	(void)state;
+	open_device();
+	limit_err = EMFILE;
+	soil_stack();
+	assert_int_equal(vrb_rc_init(&rc.rdm), -FI_EMFILE);
+	ibv_dealloc_pd(domain.pd);
+}
+
+static void what_errno_was_before_is_no_reason(void **state)
+{
+	static struct vrb_ud ud = { .ep = &rc.rdm };
+
+	(void)state;
+	open_device();
+	limit_err = 0;
+	fake.fail_at = fake.calls + 1;
+	fake.fail_errno = -1;
+	errno = EAGAIN;
+	assert_int_equal(vrb_ud_qp_open(&ud), -FI_EINVAL);
+	assert_string_equal(fake.failed, "ibv_create_qp");
+	ibv_dealloc_pd(domain.pd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_is_returned_when_the_device_is_done),
+		cmocka_unit_test(the_inline_limit_is_not_guessed),
+		cmocka_unit_test(what_errno_was_before_is_no_reason),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -468,6 +468,31 @@ static void test_open(void **state)
 	assert_non_null(strstr(log_text, "give this user access to /dev/infiniband/uverbs0"));
 }
 
+/* What errno was before says nothing about a device that refuses a size without setting it. */
+static void test_errno_of_before(void **state)
+{
+	struct mock_device *device = roce("mute0");
+	uint32_t max = 0, again = 0;
+	struct ibv_context *ctx;
+	const char *call;
+	unsigned qps;
+	int err;
+
+	(void)state;
+	device->leaves_errno = true;
+	ctx = vrb_device_open("mute0", false, &err);
+	assert_non_null(ctx);
+	errno = EAGAIN;
+	assert_int_equal(vrb_inline_max(ctx, IBV_QPT_RC, &call, &max), 0);
+	assert_int_equal(max, 972);
+	qps = device->qps;
+	errno = EAGAIN;
+	assert_int_equal(vrb_inline_max(ctx, IBV_QPT_RC, &call, &again), 0);
+	assert_int_equal(again, 972);
+	assert_int_equal(device->qps, qps);
+	ibv_close_device(ctx);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 /* Domains and endpoints do this while no snapshot is taken. */
@@ -514,6 +539,7 @@ int main(void)
 		TEST(test_getifaddrs),
 		TEST(test_sysfs),
 		TEST(test_open),
+		TEST(test_errno_of_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,6 +48,21 @@ static void test_access(void **state)
 		     LOCAL | REMOTE_READ | REMOTE_WRITE | ATOMIC);
 }
 
+/* A driver that fails without setting errno does not make the application try again. */
+static void test_errno_of_before(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_mr *mr;
+	char byte;
+
+	rig_open_domain(rig);
+	fake.fail_at = fake.calls + 1;
+	fake.fail_errno = -1;
+	errno = EAGAIN;
+	assert_int_equal(fi_mr_reg(rig->domain, &byte, 1, FI_SEND, 0, 0, 0, &mr, NULL), -FI_EINVAL);
+	assert_string_equal(fake.failed, "ibv_reg_mr");
+}
+
 static void test_access_no_atomics(void **state)
 {
 	struct rig *rig = *state;
@@ -172,9 +187,13 @@ static void test_odp_receives(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_access),	     RIG_TEST(test_access_no_atomics),
-		RIG_TEST(test_access_local), RIG_TEST(test_access_iwarp),
-		RIG_TEST(test_odp),	     RIG_TEST(test_odp_receives),
+		RIG_TEST(test_access),
+		RIG_TEST(test_errno_of_before),
+		RIG_TEST(test_access_no_atomics),
+		RIG_TEST(test_access_local),
+		RIG_TEST(test_access_iwarp),
+		RIG_TEST(test_odp),
+		RIG_TEST(test_odp_receives),
 	};
 
 	return cmocka_run_group_tests_name("verbs_mr_access", tests, NULL, NULL);

@@ -67,6 +67,19 @@ static void test_too_much(void **state)
 	assert_string_equal(fake.failed, "ibv_create_qp");
 }
 
+/* A driver that refuses without setting errno does not make the application try again. */
+static void test_errno_of_before(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_open_ep(rig);
+	fake.fail_at = fake.calls + 1;
+	fake.fail_errno = -1;
+	errno = EAGAIN;
+	assert_int_equal(fi_enable(rig->ep), -FI_EINVAL);
+	assert_string_equal(fake.failed, "ibv_create_qp");
+}
+
 static void test_no_atomics(void **state)
 {
 	struct rig *rig = *state;
@@ -178,9 +191,10 @@ static void test_flush(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_create),	   RIG_TEST(test_inline), RIG_TEST(test_too_much),
-		RIG_TEST(test_no_atomics), RIG_TEST(test_port),	  RIG_TEST(test_timers),
-		RIG_TEST(test_rnr_timer),  RIG_TEST(test_flush),  RIG_TEST(test_connect_fails),
+		RIG_TEST(test_create),		RIG_TEST(test_inline), RIG_TEST(test_too_much),
+		RIG_TEST(test_no_atomics),	RIG_TEST(test_port),   RIG_TEST(test_timers),
+		RIG_TEST(test_rnr_timer),	RIG_TEST(test_flush),  RIG_TEST(test_connect_fails),
+		RIG_TEST(test_errno_of_before),
 	};
 
 	return cmocka_run_group_tests_name("verbs_qp", tests, NULL, NULL);

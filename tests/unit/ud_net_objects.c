@@ -127,6 +127,7 @@ int vrb_inline_max(struct ibv_context *ctx, enum ibv_qp_type type, const char **
 	(void)ctx;
 	(void)type;
 	(void)call;
+	assert(!*max);
 	*max = ud_net_params()->no_inline ? 0 : 200;
 	return 0;
 }

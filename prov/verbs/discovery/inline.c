@@ -45,6 +45,8 @@ static int try_qp(const struct probe *probe, uint32_t want, uint32_t *got)
 	};
 	struct ibv_qp *qp;
 
+	/* A driver may refuse without setting it: bnxt_re. */
+	errno = 0;
 	qp = ibv_create_qp(probe->pd, &attr);
 	if (!qp)
 		return errno ? errno : EINVAL;

@@ -3,6 +3,7 @@
 #ifndef VRB_MR_H
 #define VRB_MR_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <rdma/fabric.h>
 #include "domain.h"
@@ -62,8 +63,11 @@ struct ibv_mr *vrb_mr_again(struct vrb_domain *domain, void *addr, size_t len, i
 static inline struct ibv_mr *vrb_mr_new(struct vrb_domain *domain, void *addr, size_t len,
 					int access)
 {
-	struct ibv_mr *mr = ibv_reg_mr(domain->pd, addr, len, access);
+	struct ibv_mr *mr;
 
+	/* A driver may fail without setting it, and EAGAIN would have the application try again. */
+	errno = 0;
+	mr = ibv_reg_mr(domain->pd, addr, len, access);
 	return mr ? mr : vrb_mr_again(domain, addr, len, access);
 }
 /* Finds regions by key; only for RDM domains. */

@@ -11,7 +11,7 @@ struct ibv_mr *vrb_mr_again(struct vrb_domain *domain, void *addr, size_t len, i
 {
 	struct ofi_mr_cache *cache = domain->base.cache;
 	struct ibv_mr *mr = NULL;
-	int tries, err = errno;
+	int tries, err = errno ? errno : EINVAL;
 
 	for (tries = 0; !mr && err == ENOMEM && cache && tries < TRIES; tries++) {
 		if (!ofi_mr_cache_shed(cache, len))

@@ -69,8 +69,13 @@ static bool has_spill(struct vrb_ep *ep)
 struct ibv_qp *vrb_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	uint32_t wanted = attr->cap.max_inline_data;
-	struct ibv_qp *qp = ibv_create_qp(pd, attr);
+	struct ibv_qp *qp;
 
+	/* A driver may refuse without setting it: bnxt_re. */
+	errno = 0;
+	qp = ibv_create_qp(pd, attr);
+	if (!qp && !errno)
+		errno = EINVAL;
 	if (!qp || attr->cap.max_inline_data >= wanted)
 		return qp;
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL,

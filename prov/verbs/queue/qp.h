@@ -15,7 +15,7 @@ struct vrb_ep;
 
 /*
  * Like ibv_create_qp(), but returns NULL with EOPNOTSUPP if the device grants less inline data than
- * requested, because posts of more inline data would fail.
+ * requested, because posts of more inline data would fail. On NULL, errno is never that of before.
  */
 struct ibv_qp *vrb_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 /* Creates a queue pair in INIT, so that receives can be posted; one for datagrams in RTS. */

@@ -199,7 +199,7 @@ static int set_inline(struct ofi_rdm_ep *ep)
 {
 	const char *what;
 	const struct vrb_domain *domain = vrb_rc_domain(ep);
-	uint32_t max;
+	uint32_t max = 0;
 	int err;
 
 	/* The stand-in for a queue pair copies data that fit in the smallest packet. */

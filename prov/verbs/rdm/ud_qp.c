@@ -75,7 +75,7 @@ int vrb_ud_qp_open(struct vrb_ud *all)
 			 .max_recv_sge = 1 },
 	};
 	/* On a device without order, each packet has a buffer, even one that is only a header. */
-	uint32_t max, most = all->unordered ? VRB_UD_HEAD_MAX - 1 : INLINE_MAX;
+	uint32_t max = 0, most = all->unordered ? VRB_UD_HEAD_MAX - 1 : INLINE_MAX;
 	const char *call;
 	int ret, err = vrb_inline_max(domain->ctx, IBV_QPT_UD, &call, &max);
 
@@ -83,11 +83,12 @@ int vrb_ud_qp_open(struct vrb_ud *all)
 	if (err)
 		return vrb_ud_open_failed(call, err);
 	all->inline_max = attr.cap.max_inline_data = ofi_min(max, most);
+	errno = 0;
 	all->qp = domain->fabric->kind->srd
 			  ? domain->fabric->kind->srd(domain->pd, &attr, domain->max_read)
 			  : ibv_create_qp(domain->pd, &attr);
 	if (!all->qp)
-		return vrb_ud_open_failed("ibv_create_qp", errno);
+		return vrb_ud_open_failed("ibv_create_qp", errno ? errno : EINVAL);
 	if (attr.cap.max_inline_data < all->inline_max)
 		all->inline_max = attr.cap.max_inline_data;
 	ret = open_reader(all);
