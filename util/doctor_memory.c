@@ -183,7 +183,7 @@ static int open_userfaultfd(bool *old)
 	return fd;
 }
 
-/* Returns 0 if the kernel can watch memory without making anyone wait: not on all processors. */
+/* Returns 0 if the kernel can watch memory without making anyone wait, or EOPNOTSUPP. */
 static int try_userfaultfd(int fd)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -227,8 +227,8 @@ void doctor_userfaultfd(struct doctor *doctor, int err, bool old)
 			"start the container with --device /dev/userfaultfd, or with a seccomp profile that allows userfaultfd");
 	doctor_say(
 		doctor, DOCTOR_WARN,
-		"userfaultfd is refused (%s): each large message of FI_EP_RDM registers its buffer again, which is slow",
-		strerror(err));
+		"userfaultfd %s (%s): each large message of FI_EP_RDM registers its buffer again, which is slow",
+		err == EOPNOTSUPP ? "cannot watch memory" : "is refused", strerror(err));
 }
 
 /* Checks this host only, because files do not tell. */

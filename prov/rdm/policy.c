@@ -124,11 +124,12 @@ static void on_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 
 static void on_failed(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	/* Whoever refuses is not gone, and a shortage of our own says nothing about the peer. */
-	bool silent = set->input->own ? conn->silent : set->input->err != FI_ECONNREFUSED;
-
 	set->action->what |= OFI_RDM_CONN_DO_ABANDON;
-	ofi_rdm_conn_mark_silent(set, conn, silent && !set->input->full);
+	/* A shortage of our own says nothing about the peer. */
+	if (set->input->err == FI_ECONNREFUSED)
+		ofi_rdm_conn_heard(set, conn);
+	else if (set->input->full || !set->input->own)
+		ofi_rdm_conn_mark_silent(set, conn, !set->input->full);
 	ofi_rdm_conn_retry(set, conn, set->input->err ? set->input->err : FI_ECONNABORTED);
 	if (set->input->full)
 		ofi_rdm_conn_full(set, conn);

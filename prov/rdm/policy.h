@@ -68,7 +68,7 @@ enum ofi_rdm_conn_event {
 	OFI_RDM_CONN_WANT,	   /* there is something to send */
 	OFI_RDM_CONN_REQUEST,	   /* a request arrived; uses incarnation, expected, serial */
 	OFI_RDM_CONN_ESTABLISHED,  /* uses incarnation and serial if the request was ours */
-	OFI_RDM_CONN_REJECTED,	   /* our request was rejected; uses reason */
+	OFI_RDM_CONN_REJECTED,	   /* our request was rejected; uses reason and incarnation */
 	OFI_RDM_CONN_FAILED,	   /* the attempt or the connection failed; uses err */
 	OFI_RDM_CONN_DISCONNECTED, /* the peer disconnected */
 	OFI_RDM_CONN_PROBED,	   /* DO_PROBE is done: the probe is sent, or cannot be */
@@ -124,8 +124,8 @@ struct ofi_rdm_conn_input {
 	bool stranger;	 /* the endpoint knows the peer only from this request */
 	bool tight;	 /* strangers may not use the device's remaining resources */
 	bool own;	 /* FAILED: this process or its device lacks resources for the attempt */
-	bool full;	 /* FAILED: and other connections of the endpoint have them */
-	int err;	 /* FI_E* */
+	bool full; /* FAILED and own: other connections of the endpoint have what is lacking */
+	int err;   /* FI_E* */
 };
 
 struct ofi_rdm_conn_action {

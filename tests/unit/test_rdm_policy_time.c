@@ -242,6 +242,7 @@ static void test_late_refusal(void **state)
 		{ .event = OFI_RDM_CONN_REJECTED, .reason = OFI_RDM_CMWIRE_CROSSING },
 		{ .event = OFI_RDM_CONN_REJECTED, .reason = OFI_RDM_CMWIRE_BUSY },
 		{ .event = OFI_RDM_CONN_REJECTED, .reason = OFI_RDM_CMWIRE_STALE },
+		{ .event = OFI_RDM_CONN_FAILED, .err = FI_ECONNREFUSED },
 	};
 	struct ofi_rdm_conn_action action;
 	struct ofi_rdm_conn *conn;

@@ -145,7 +145,7 @@ static void test_userfaultfd(void **state)
 	userfaultfd(ENOSYS, false);
 	rig_expect("warn", "userfaultfd is refused", "CONFIG_USERFAULTFD=y");
 	userfaultfd(EOPNOTSUPP, false);
-	rig_expect("warn", "userfaultfd is refused", "on aarch64, Linux 6.10");
+	rig_expect("warn", "userfaultfd cannot watch memory", "on aarch64, Linux 6.10");
 }
 
 /* Of this host it is asked, of the files of another one it is not. */

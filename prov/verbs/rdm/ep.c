@@ -55,7 +55,6 @@ static int open_cq(struct ofi_rdm_ep *ep)
 	small = rc->cq;
 	if (whole == size || (domain->ud && !domain->grows) || !ibv_resize_cq(small, size))
 		return 0;
-	rc->cq = rc->poll_cq = NULL;
 	rc->room.fixed = !vrb_rdm_create_cq(ep, whole);
 	if (rc->room.fixed) {
 		rc->room.size = (uint32_t)whole;

@@ -240,8 +240,7 @@ int vrb_rdm_create_cq(struct ofi_rdm_ep *ep, int size)
 	struct vrb_rc_ep *rc = vrb_rc(ep);
 	struct ibv_context *ctx = vrb_rc_domain(ep)->ctx;
 
-	if (!rc->cq)
-		rc->cq = ibv_create_cq(ctx, size, ep, rc->channel, ofi_rdm_vector(ep));
+	rc->cq = ibv_create_cq(ctx, size, ep, rc->channel, ofi_rdm_vector(ep));
 	if (!rc->cq && errno == EOPNOTSUPP) {
 		FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
 			"fi_enable: %s has no completion events: threads that wait poll\n",
@@ -249,8 +248,7 @@ int vrb_rdm_create_cq(struct ofi_rdm_ep *ep, int size)
 		rc->deaf = true;
 		rc->cq = ibv_create_cq(ctx, size, ep, NULL, 0);
 	}
-	if (!rc->poll_cq)
-		vrb_rdm_poll_from(rc, rc->cq, 1);
+	vrb_rdm_poll_from(rc, rc->cq, 1);
 	return rc->cq ? 0 : -1;
 }
 
