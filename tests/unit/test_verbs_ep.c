@@ -289,6 +289,19 @@ static void test_down_early(void **state)
 	assert_int_equal(fi_recv(rig->ep, NULL, 0, NULL, 0, NULL), -FI_ENODEV);
 }
 
+/* The peer of its request gives up before it is enabled: what is posted would never complete. */
+static void test_enable_down(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_open_ep(rig);
+	vrb_ep_down(vrb_ep(rig->ep), -FI_ENOTCONN);
+	vrb_ep(rig->ep)->conn.state = VRB_CONN_DOWN;
+	assert_int_equal(fi_enable(rig->ep), 0);
+	assert_int_equal(fake_qp(rig_qp(rig))->attr.qp_state, IBV_QPS_ERR);
+	assert_int_equal(fi_recv(rig->ep, NULL, 0, NULL, 0, NULL), -FI_ENOTCONN);
+}
+
 static void test_options(void **state)
 {
 	static const struct {
@@ -359,8 +372,8 @@ int main(void)
 		RIG_TEST(test_tables),	     RIG_TEST(test_messages_beside_rma),
 		RIG_TEST(test_enable_needs), RIG_TEST(test_domain_eq),
 		RIG_TEST(test_receiver),     RIG_TEST(test_enable_fails),
-		RIG_TEST(test_down_early),   RIG_TEST(test_options),
-		RIG_TEST(test_closing),
+		RIG_TEST(test_down_early),   RIG_TEST(test_enable_down),
+		RIG_TEST(test_options),	     RIG_TEST(test_closing),
 	};
 
 	return RIG_RUN("verbs_ep", tests);

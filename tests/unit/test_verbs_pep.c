@@ -312,6 +312,9 @@ static void the_peer_gives_up(void **state)
 	fake_settle();
 	assert_int_equal(fake_read(bed.eq, NULL, NULL), 0);
 	assert_int_equal(vrb_conn_init(ep, info), -FI_ECONNABORTED);
+	assert_int_equal(vrb_req_count(&bed.fabric.cm, pep, 1), 0);
+	assert_int_equal(fi_close(info->handle), 0);
+	assert_non_null(strstr(fake.calls, "reject destroy_id "));
 	fake_ep_close(ep);
 	fi_freeinfo(info);
 }
@@ -381,14 +384,13 @@ static void objects_of_the_hints_are_not_kept(void **state)
 {
 	struct ibv_device other = { .name = "rxe1" }, *devices[] = { &bed.device, &other };
 	struct fi_info *info;
-	int i;
 
 	(void)state;
 	bed.info->domain_attr->domain = (struct fid_domain *)"closed";
 	bed.info->fabric_attr->fabric = &bed.fabric.fid;
 	reopen_pep();
 	assert_int_equal(fi_listen(pep), 0);
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		bed.ctx.device = devices[i];
 		info = request("");
 		assert_string_equal(info->domain_attr->name, devices[i]->name);

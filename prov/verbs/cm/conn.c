@@ -101,28 +101,15 @@ static int take_request(struct vrb_ep *ep, const struct fi_info *info)
 	 * endpoint.
 	 */
 	vrb_fsm_step(ep, VRB_STEP_TAKE, NULL);
-	ret = vrb_req_take(&ep->domain->fabric->cm, info->handle, &conn->owner, &conn->id, &req);
+	ret = vrb_req_take(&ep->domain->fabric->cm, info->handle, ep->domain->ctx->device,
+			   &conn->owner, &conn->id, &req);
 	if (ret)
-		return ofi_refuse(
-			&vrb_prov, FI_LOG_EP_CTRL, ret,
-			"fi_endpoint: info->handle %p is neither a pending connection request nor a passive endpoint\n",
-			(void *)info->handle);
+		return ret;
 	conn->responder_resources = req.responder_resources;
 	conn->initiator_depth = req.initiator_depth;
 	vrb_cm_copy_addr(&conn->local, rdma_get_local_addr(conn->id));
 	vrb_cm_copy_addr(&ep->conn.peer, rdma_get_peer_addr(conn->id));
-	if (req.err) {
-		FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_endpoint: connection request %p is gone: %s\n", (void *)info->handle,
-			fi_strerror(req.err));
-		ret = -req.err;
-	} else if (!vrb_cm_same_device("fi_endpoint", conn->id, ep->domain->ctx->device,
-				       &conn->peer)) {
-		ret = -FI_EINVAL;
-	}
-	if (ret)
-		vrb_conn_fini(ep);
-	return ret;
+	return 0;
 }
 
 static int take_pep(struct vrb_ep *ep, struct vrb_pep *pep)

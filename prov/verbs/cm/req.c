@@ -5,6 +5,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "prov/base/ops.h"
+#include "prov/base/refuse.h"
 #include "cm_wire.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/fabric.h"
@@ -124,24 +125,45 @@ struct vrb_req *vrb_req_new(struct vrb_cm *cm, const struct rdma_cm_event *event
 	return req;
 }
 
-int vrb_req_take(struct vrb_cm *cm, const struct fid *handle, struct vrb_owner *owner,
-		 struct rdma_cm_id **id, struct vrb_req *copy)
+/* A request that is gone occupies no place of the backlog any more, but still has to be closed. */
+static int req_check(struct vrb_req *req, struct ibv_device *device)
+{
+	struct sockaddr_storage peer;
+
+	if (req->err) {
+		FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_endpoint: connection request %p is gone: %s\n", (void *)req,
+			fi_strerror(req->err));
+		req->listener = NULL;
+		return -req->err;
+	}
+	vrb_cm_copy_addr(&peer, rdma_get_peer_addr(req->id));
+	return vrb_cm_same_device("fi_endpoint", req->id, device, &peer) ? 0 : -FI_EINVAL;
+}
+
+int vrb_req_take(struct vrb_cm *cm, const struct fid *handle, struct ibv_device *device,
+		 struct vrb_owner *owner, struct rdma_cm_id **id, struct vrb_req *copy)
 {
 	struct vrb_req *req;
+	int ret;
 
 	ofi_lock(&cm->lock);
 	req = req_find(cm, handle);
-	if (req) {
+	ret = req ? req_check(req, device)
+		  : ofi_refuse(
+			    &vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+			    "fi_endpoint: info->handle %p is neither a pending connection request nor a passive endpoint\n",
+			    (const void *)handle);
+	if (!ret) {
 		LIST_REMOVE(req, link);
 		*copy = *req;
 		*id = req->id;
 		req->id->context = owner;
 	}
 	ofi_unlock(&cm->lock);
-	if (!req)
-		return -FI_EINVAL;
-	free(req);
-	return 0;
+	if (!ret)
+		free(req);
+	return ret;
 }
 
 int vrb_req_reject_handle(struct vrb_cm *cm, const struct fid *handle, const void *data, size_t len)

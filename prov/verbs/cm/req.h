@@ -37,11 +37,12 @@ int vrb_req_count(struct vrb_cm *cm, const void *listener, int most);
 void vrb_req_orphan(struct vrb_cm *cm, const void *listener);
 /*
  * Passes the id of a handle to a new owner and frees the handle; its former contents are copied to
- * *req. *id is set before the new owner can get an event. Returns -FI_EINVAL if the handle is
- * unknown, or has been used before.
+ * *req. *id is set before the new owner can get an event. On failure, which is logged, the handle
+ * stays: -FI_EINVAL if it is unknown, has been used before, or is of another device; -FI_E* if the
+ * peer has given up.
  */
-int vrb_req_take(struct vrb_cm *cm, const struct fid *handle, struct vrb_owner *owner,
-		 struct rdma_cm_id **id, struct vrb_req *req);
+int vrb_req_take(struct vrb_cm *cm, const struct fid *handle, struct ibv_device *device,
+		 struct vrb_owner *owner, struct rdma_cm_id **id, struct vrb_req *req);
 /*
  * Rejects the peer of a handle with private data and frees the handle. Returns -FI_EINVAL as above.
  */

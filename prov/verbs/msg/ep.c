@@ -99,6 +99,15 @@ static void set_enabled(struct vrb_ep *ep)
 		ep->owner.ops->fatal(&ep->owner, FI_ENODEV);
 }
 
+/* The peer of a connection request may have given up before there was a queue pair to be flushed. */
+static void follow_conn(struct vrb_ep *ep)
+{
+	ofi_lock(&ep->conn.lock);
+	if (ep->conn.state == VRB_CONN_DOWN)
+		vrb_ep_down(ep, -FI_ENOTCONN);
+	ofi_unlock(&ep->conn.lock);
+}
+
 static int ep_enable(struct vrb_ep *ep)
 {
 	int ret;
@@ -133,6 +142,8 @@ static int ep_enable(struct vrb_ep *ep)
 	set_enabled(ep);
 	if (vrb_ep_is_dgram(ep))
 		vrb_dgram_set_modes(vrb_dgram_of(ep));
+	else
+		follow_conn(ep);
 	vrb_ep_alias_update(ep);
 	return 0;
 }
