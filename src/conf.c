@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <strings.h>
 #include <sys/queue.h>
 #include "log.h"
@@ -128,13 +129,21 @@ static bool is_on(const char *text)
 			!strcasecmp(text, "true") || !strcasecmp(text, "on"));
 }
 
+static bool is_absent(int err)
+{
+	return err == ENOENT || err == ENOTDIR;
+}
+
 static void conf_load(void)
 {
 	FILE *file = fopen(path ? path : CONF_FILE, "re");
 	const char *prefer;
 
 	if (!file) {
-		error = errno == ENOENT || errno == ENOTDIR ? 0 : errno;
+		error = is_absent(errno) ? 0 : errno;
+		/* Without a descriptor, nobody looks for the file. */
+		if (error && access(path ? path : CONF_FILE, F_OK) && is_absent(errno))
+			error = 0;
 		return;
 	}
 	read_file(file);
@@ -176,12 +185,21 @@ const char *ofi_conf_name(size_t i)
 	return NULL;
 }
 
+int ofi_conf_error(void)
+{
+	pthread_once(&once, conf_load);
+	return error == EMFILE || error == ENFILE || error == ENOMEM ? -error : 0;
+}
+
 void ofi_conf_report(void)
 {
 	const char *name = path ? path : CONF_FILE;
 
-	pthread_once(&once, conf_load);
-	if (error)
+	if (ofi_conf_error())
+		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
+			"%s cannot be read: %s; fi_getinfo fails in this process\n", name,
+			strerror(error));
+	else if (error)
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE, "%s cannot be read: %s; it is ignored\n", name,
 			strerror(error));
 	if (bad_line)

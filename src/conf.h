@@ -17,6 +17,11 @@ const char *ofi_conf_get_secure(const char *env);
 const char *ofi_conf_name(size_t i);
 /* Logs the first line of the file that is not an assignment, or that the file cannot be read. */
 void ofi_conf_report(void);
+/*
+ * Returns the error with which fi_getinfo has to fail: the process was short of memory or file
+ * descriptors when it read the file, and does not know what the file demands. Otherwise 0.
+ */
+int ofi_conf_error(void);
 void ofi_conf_fini(void);
 
 /* Discards all entries and reads another file, or none; for tests. */

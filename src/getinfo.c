@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 #include "abi.h"
+#include "conf.h"
 #include "export.h"
 #include "filter.h"
 #include "hook.h"
@@ -289,6 +290,16 @@ static void explain_none(const struct request *req, const struct found *found,
 	ofi_rejects_log(rejects, NEAREST);
 }
 
+/* The start of the providers logs the cause. */
+static int unread_conf(void)
+{
+	int ret = ofi_conf_error();
+
+	if (ret)
+		ofi_providers();
+	return ret;
+}
+
 OFI_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 			  const struct fi_info *hints, struct fi_info **info)
 {
@@ -306,6 +317,8 @@ OFI_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *servic
 	}
 	*info = NULL;
 	ret = check_request(&req);
+	if (!ret)
+		ret = unread_conf();
 	if (ret)
 		return ret;
 	if (!node && !service)

@@ -187,12 +187,15 @@ const char *ofi_providers_filter(void)
 	return filter;
 }
 
-/* The directory of a process's threads has one link for each of them, besides its own two. */
+/*
+ * The directory of a process's threads has one link for each of them, besides its own two. Without
+ * it, such as in a chroot without /proc, there may be some.
+ */
 static bool other_threads_run(void)
 {
 	struct stat st;
 
-	return !stat("/proc/self/task", &st) && st.st_nlink > 3;
+	return stat("/proc/self/task", &st) || st.st_nlink > 3;
 }
 
 /* Other threads may still call and log while the process exits: what they use stays then. */

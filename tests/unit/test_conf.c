@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include "capture.h"
 #include "src/conf.h"
@@ -108,6 +109,32 @@ static void test_unreadable(void **state)
 	assert_string_equal(capture_stop(), "");
 }
 
+/* What the file demands, such as a job secret, is then unknown. */
+static void test_no_descriptors(void **state)
+{
+	struct rlimit limit, none;
+	struct fi_info *list;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = limit;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ofi_conf_load(path);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, NULL, &list), -FI_EMFILE);
+	capture_start();
+	ofi_conf_report();
+	assert_non_null(strstr(capture_stop(), "fi_getinfo fails in this process"));
+	ofi_conf_load(path);
+	assert_int_not_equal(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, NULL, &list), -FI_EMFILE);
+	/* Most systems have no such file. */
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ofi_conf_load("/nowhere/libfabric.conf");
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(ofi_conf_error(), 0);
+}
+
 static void test_who_wins(void **state)
 {
 	(void)state;
@@ -207,9 +234,9 @@ static void test_no_effect(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_lines),     TEST(test_bad_lines),  TEST(test_unreadable),
-		TEST(test_who_wins),  TEST(test_parameters), TEST(test_unknown),
-		TEST(test_no_effect),
+		TEST(test_lines),     TEST(test_bad_lines),	 TEST(test_unreadable),
+		TEST(test_who_wins),  TEST(test_parameters),	 TEST(test_unknown),
+		TEST(test_no_effect), TEST(test_no_descriptors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

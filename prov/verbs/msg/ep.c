@@ -99,7 +99,7 @@ static void set_enabled(struct vrb_ep *ep)
 		ep->owner.ops->fatal(&ep->owner, FI_ENODEV);
 }
 
-/* The peer of a connection request may have given up before there was a queue pair to be flushed. */
+/* The peer may have given up before there was a queue pair to be flushed. */
 static void follow_conn(struct vrb_ep *ep)
 {
 	ofi_lock(&ep->conn.lock);
