@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <strings.h>
 #include <sys/queue.h>
+#include <unistd.h>
 #include "log.h"
 #include <rdma/providers/fi_log.h>
 
@@ -129,20 +129,20 @@ static bool is_on(const char *text)
 			!strcasecmp(text, "true") || !strcasecmp(text, "on"));
 }
 
-static bool is_absent(int err)
+static const char *conf_name(void)
 {
-	return err == ENOENT || err == ENOTDIR;
+	return path ? path : CONF_FILE;
 }
 
 static void conf_load(void)
 {
-	FILE *file = fopen(path ? path : CONF_FILE, "re");
+	FILE *file = fopen(conf_name(), "re");
 	const char *prefer;
 
 	if (!file) {
-		error = is_absent(errno) ? 0 : errno;
-		/* Without a descriptor, nobody looks for the file. */
-		if (error && access(path ? path : CONF_FILE, F_OK) && is_absent(errno))
+		error = errno;
+		/* Without a free descriptor, fopen() fails before it looks for the file. */
+		if (access(conf_name(), F_OK) && (errno == ENOENT || errno == ENOTDIR))
 			error = 0;
 		return;
 	}
@@ -193,7 +193,7 @@ int ofi_conf_error(void)
 
 void ofi_conf_report(void)
 {
-	const char *name = path ? path : CONF_FILE;
+	const char *name = conf_name();
 
 	if (ofi_conf_error())
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE,

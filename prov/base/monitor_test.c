@@ -86,7 +86,7 @@ static void *drop_pages(void *arg)
 	return NULL;
 }
 
-/* While an event cannot be read, its existence must be reported. */
+/* While an event of watched pages cannot be read, its existence must be reported. */
 static bool change_is_announced(struct seen *seen, char *map, size_t len)
 {
 	struct drop drop = { map, len };
@@ -94,8 +94,6 @@ static bool change_is_announced(struct seen *seen, char *map, size_t len)
 	pthread_t thread;
 	int i;
 
-	if (ofi_monitor_watch(&seen->monitor, (uintptr_t)map, (uintptr_t)map + len))
-		return false;
 	ofi_lock(&seen->lock);
 	if (ofi_thread_start(&thread, drop_pages, &drop)) {
 		ofi_unlock(&seen->lock);
@@ -132,6 +130,7 @@ static bool shared_is_refused(struct seen *seen, size_t page)
 	return refused;
 }
 
+/* The first page is watched already. */
 static bool is_reliable(struct seen *seen, char *map, size_t page)
 {
 	bool ret = change_is_announced(seen, map, page) && changes_are_reported(seen, map, page) &&

@@ -99,7 +99,7 @@ enum {
 	OFI_RDM_CONN_DO_ACCEPT = 1 << 5,   /* accept the request */
 	OFI_RDM_CONN_DO_CONNECT = 1 << 6,  /* send a request with conn->known as `expected` */
 	OFI_RDM_CONN_DO_UP = 1 << 7,	   /* send what is queued */
-	/* With UP: the peer is another process than before, which queued RMA does not concern. */
+	/* Goes with UP. The peer is another process than before: queued RMA must not reach it. */
 	OFI_RDM_CONN_DO_RENEW = 1 << 17,
 	OFI_RDM_CONN_DO_HOLD = 1 << 8,	 /* queue new operations instead of sending them */
 	OFI_RDM_CONN_DO_BYE = 1 << 9,	 /* send BYE */

@@ -207,10 +207,11 @@ static bool must_yield(const struct ofi_rdm_conn_set *set)
 static void try_connect(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	const struct ofi_rdm_conn *first = TAILQ_FIRST(&set->ready);
+	bool room = ofi_rdm_conn_has_room(set);
 
-	if (!ofi_rdm_conn_has_room(set))
+	if (!room)
 		set->action->what |= OFI_RDM_CONN_DO_EVICT;
-	if (!ofi_rdm_conn_has_room(set) || must_yield(set)) {
+	if (!room || must_yield(set)) {
 		set->cramped = set->now;
 		return;
 	}

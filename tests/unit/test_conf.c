@@ -109,7 +109,7 @@ static void test_unreadable(void **state)
 	assert_string_equal(capture_stop(), "");
 }
 
-/* What the file demands, such as a job secret, is then unknown. */
+/* The process does not know then what the file demands, such as a job secret. */
 static void test_no_descriptors(void **state)
 {
 	struct rlimit limit, none;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the registration cache makes of a kernel whose userfaultfd does less than it needs. */
+/* The registration cache keeps nothing if the kernel's userfaultfd does less than it needs. */
 #include "unit.h"
 
 #include <errno.h>

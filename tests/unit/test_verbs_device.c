@@ -468,7 +468,7 @@ static void test_open(void **state)
 	assert_non_null(strstr(log_text, "give this user access to /dev/infiniband/uverbs0"));
 }
 
-/* What errno was before says nothing about a device that refuses a size without setting it. */
+/* A stale errno says nothing about a device that refuses a size without setting errno. */
 static void test_errno_of_before(void **state)
 {
 	struct mock_device *device = roce("mute0");

@@ -222,7 +222,7 @@ void vrb_cm_copy_addr(struct sockaddr_storage *ss, const struct sockaddr *sa)
 }
 
 bool vrb_cm_same_device(const char *call, const struct rdma_cm_id *id, struct ibv_device *device,
-			const struct sockaddr_storage *peer)
+			const struct sockaddr *peer)
 {
 	const char *theirs = id->verbs ? ibv_get_device_name(id->verbs->device) : "(none)";
 	const char *ours = ibv_get_device_name(device);
@@ -232,7 +232,6 @@ bool vrb_cm_same_device(const char *call, const struct rdma_cm_id *id, struct ib
 		return true;
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 		"%s: peer %s is reached through device %s, the endpoint's domain is %s; open the domain with the fi_info that names the peer\n",
-		call, ofi_addr_str((const struct sockaddr *)peer, text, sizeof(text)), theirs,
-		ours);
+		call, ofi_addr_str(peer, text, sizeof(text)), theirs, ours);
 	return false;
 }

@@ -85,7 +85,7 @@ int vrb_cm_bind_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,
 		   const struct sockaddr_storage *ss, struct rdma_cm_id **id);
 /* Returns true if the id reaches that peer through the device; otherwise logs that for `call`. */
 bool vrb_cm_same_device(const char *call, const struct rdma_cm_id *id, struct ibv_device *device,
-			const struct sockaddr_storage *peer);
+			const struct sockaddr *peer);
 /* Posts an event with data of the peer. Returns 0 or -FI_E*. Does nothing if eq is NULL. */
 int vrb_cm_post(struct ofi_eq *eq, uint32_t event, struct fid *fid, struct fi_info *info,
 		const uint8_t *data, size_t len);

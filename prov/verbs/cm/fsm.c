@@ -164,7 +164,8 @@ static int act_route(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 
 	(void)arg;
 	vrb_cm_copy_addr(&conn->local, rdma_get_local_addr(conn->id));
-	if (!vrb_cm_same_device("fi_connect", conn->id, ep->domain->ctx->device, &conn->peer))
+	if (!vrb_cm_same_device("fi_connect", conn->id, ep->domain->ctx->device,
+				(const struct sockaddr *)&conn->peer))
 		return -FI_EADDRNOTAVAIL;
 	vrb_tclass_set_id(vrb_tclass_of(ep->domain->base.info, ep->info), conn->id);
 	if (rdma_resolve_route(conn->id, vrb_params.resolve_timeout))

@@ -128,8 +128,6 @@ struct vrb_req *vrb_req_new(struct vrb_cm *cm, const struct rdma_cm_event *event
 /* A request that is gone occupies no place of the backlog any more, but still has to be closed. */
 static int req_check(struct vrb_req *req, struct ibv_device *device)
 {
-	struct sockaddr_storage peer;
-
 	if (req->err) {
 		FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
 			"fi_endpoint: connection request %p is gone: %s\n", (void *)req,
@@ -137,8 +135,9 @@ static int req_check(struct vrb_req *req, struct ibv_device *device)
 		req->listener = NULL;
 		return -req->err;
 	}
-	vrb_cm_copy_addr(&peer, rdma_get_peer_addr(req->id));
-	return vrb_cm_same_device("fi_endpoint", req->id, device, &peer) ? 0 : -FI_EINVAL;
+	if (!vrb_cm_same_device("fi_endpoint", req->id, device, rdma_get_peer_addr(req->id)))
+		return -FI_EINVAL;
+	return 0;
 }
 
 int vrb_req_take(struct vrb_cm *cm, const struct fid *handle, struct ibv_device *device,

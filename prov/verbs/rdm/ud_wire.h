@@ -208,7 +208,7 @@ struct vrb_ud_words {
 	bool reads;
 	/* The mark of the last message that the receiver's requests have delivered here, or 0. */
 	uint32_t delivered;
-	/* Of the sender's port or path, in bytes; 0: unknown, as in what older peers say. */
+	/* The MTU of the sender's port or path in bytes. It is 0, unknown, if older peers send. */
 	uint32_t mtu;
 };
 
