@@ -23,12 +23,19 @@
 
 enum { ENV_LEN = 256 };
 
+/* A value that was returned. The caller may keep it after the environment has changed. */
+struct text {
+	SLIST_ENTRY(text) link;
+	char value[];
+};
+
 struct param {
 	STAILQ_ENTRY(param) link;
 	char *env;
 	char *help;
 	enum fi_param_type type;
 	bool warned; /* an invalid value has been reported */
+	SLIST_HEAD(, text) texts;
 };
 
 static STAILQ_HEAD(param_list, param) params = STAILQ_HEAD_INITIALIZER(params);
@@ -61,8 +68,14 @@ static struct param *param_find(const char *env)
 
 static void param_free(struct param *param)
 {
+	struct text *text;
+
 	if (!param)
 		return;
+	while ((text = SLIST_FIRST(&param->texts))) {
+		SLIST_REMOVE_HEAD(&param->texts, link);
+		free(text);
+	}
 	free(param->env);
 	free(param->help);
 	free(param);
@@ -203,6 +216,24 @@ static const char *param_text(const char *env)
 	return ofi_conf_get(env);
 }
 
+/* Without memory for a copy, returns the value itself, which is valid for now. */
+static char *keep_text(struct param *param, char *value)
+{
+	size_t len = strlen(value);
+	struct text *text;
+
+	SLIST_FOREACH (text, &param->texts, link) {
+		if (!strcmp(text->value, value))
+			return text->value;
+	}
+	text = calloc(1, sizeof(*text) + len + 1);
+	if (!text)
+		return value;
+	memcpy(text->value, value, len);
+	SLIST_INSERT_HEAD(&param->texts, text, link);
+	return text->value;
+}
+
 OFI_EXPORT int fi_param_get(struct fi_provider *provider, const char *param_name, void *value)
 {
 	enum fi_param_type type = FI_PARAM_STRING;
@@ -222,6 +253,8 @@ OFI_EXPORT int fi_param_get(struct fi_provider *provider, const char *param_name
 		type = param->type;
 		warn = text && !param->warned && parse_value(type, text, &(char *[2]){ NULL }) != 0;
 		param->warned |= warn;
+		if (text && type == FI_PARAM_STRING)
+			text = keep_text(param, text);
 	}
 	pthread_mutex_unlock(&params_lock);
 	if (!known)

@@ -44,6 +44,40 @@ static void test_names(void **state)
 	assert_string_equal(value, "core");
 }
 
+static bool short_of_memory;
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+	return short_of_memory ? NULL : __real_calloc(count, size);
+}
+
+/* A program may reuse or wipe the memory of its environment, as setproctitle() does. */
+static void test_wiped(void **state)
+{
+	static char text[] = "FI_OFI_FAKE_SECRET=secret", other[] = "FI_OFI_FAKE_SECRET=other";
+	char *value, *again;
+
+	(void)state;
+	assert_int_equal(define("secret", FI_PARAM_STRING), 0);
+	assert_int_equal(putenv(text), 0);
+	short_of_memory = true;
+	assert_int_equal(fi_param_get_str(&prov, "secret", &value), 0);
+	short_of_memory = false;
+	assert_ptr_equal(value, strchr(text, '=') + 1);
+	assert_int_equal(fi_param_get_str(&prov, "secret", &value), 0);
+	assert_int_equal(fi_param_get_str(&prov, "secret", &again), 0);
+	assert_ptr_equal(value, again);
+	memset(strchr(text, '=') + 1, 'x', strlen("secret"));
+	assert_string_equal(value, "secret");
+	assert_int_equal(putenv(other), 0);
+	assert_int_equal(fi_param_get_str(&prov, "secret", &again), 0);
+	assert_string_equal(again, "other");
+	assert_string_equal(value, "secret");
+}
+
 /* The caller of a setuid program cannot have it read a file of another user. */
 static void test_elevated(void **state)
 {
@@ -231,15 +265,11 @@ static void test_fork(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_elevated),
-		cmocka_unit_test(test_bad_definitions),
-		cmocka_unit_test(test_int),
-		cmocka_unit_test(test_bool),
-		cmocka_unit_test(test_size),
-		cmocka_unit_test(test_bad_arguments),
-		cmocka_unit_test(test_list),
-		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_names),	 cmocka_unit_test(test_wiped),
+		cmocka_unit_test(test_elevated), cmocka_unit_test(test_bad_definitions),
+		cmocka_unit_test(test_int),	 cmocka_unit_test(test_bool),
+		cmocka_unit_test(test_size),	 cmocka_unit_test(test_bad_arguments),
+		cmocka_unit_test(test_list),	 cmocka_unit_test(test_fork),
 	};
 
 	unsetenv("FI_LOG_LEVEL");

@@ -256,6 +256,19 @@ static void test_receiver(void **state)
 	assert_ptr_equal(rig_qp(rig)->send_cq, vrb_cq(rig->cq[1])->ibv);
 }
 
+static struct vrb_ep *enabling;
+
+int __real_ibv_destroy_qp(struct ibv_qp *qp);
+int __wrap_ibv_destroy_qp(struct ibv_qp *qp);
+
+/* The event thread, which flushes the queue pair if the peer gives up, must wait. */
+int __wrap_ibv_destroy_qp(struct ibv_qp *qp)
+{
+	if (enabling)
+		assert_false(ofi_trylock(&enabling->conn.lock));
+	return __real_ibv_destroy_qp(qp);
+}
+
 /* Every call of enabling fails in turn; another try succeeds. */
 static void test_enable_fails(void **state)
 {
@@ -263,6 +276,7 @@ static void test_enable_fails(void **state)
 	int n, ret;
 
 	rig_open_ep(rig);
+	enabling = vrb_ep(rig->ep);
 	for (n = 1;; n++) {
 		fake.fail_at = fake.calls + n;
 		fake.fail_errno = ENOMEM;
@@ -274,6 +288,7 @@ static void test_enable_fails(void **state)
 		assert_int_equal(fake.qps, 0);
 		assert_int_equal(rig_send(rig->ep, NULL), -FI_EOPBADSTATE);
 	}
+	enabling = NULL;
 	assert_int_equal(ret, 0);
 	assert_int_equal(n, 3);
 }

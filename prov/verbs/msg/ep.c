@@ -108,6 +108,22 @@ static void follow_conn(struct vrb_ep *ep)
 	ofi_unlock(&ep->conn.lock);
 }
 
+/* The lock keeps the event thread from flushing a queue pair that is being destroyed. */
+static int create_queues(struct vrb_ep *ep)
+{
+	int ret;
+
+	ofi_lock(&ep->conn.lock);
+	ret = vrb_qp_create(ep);
+	if (!ret) {
+		ret = vrb_ep_attach(ep);
+		if (ret)
+			vrb_qp_destroy(ep);
+	}
+	ofi_unlock(&ep->conn.lock);
+	return ret;
+}
+
 static int ep_enable(struct vrb_ep *ep)
 {
 	int ret;
@@ -119,16 +135,10 @@ static int ep_enable(struct vrb_ep *ep)
 	ret = ep_missing(ep);
 	if (!ret)
 		ret = vrb_cntr_enable(ep);
+	if (!ret)
+		ret = create_queues(ep);
 	if (ret)
 		return ret;
-	ret = vrb_qp_create(ep);
-	if (ret)
-		return ret;
-	ret = vrb_ep_attach(ep);
-	if (ret) {
-		vrb_qp_destroy(ep);
-		return ret;
-	}
 	vrb_ep_set_templates(ep);
 	if (vrb_ep_is_dgram(ep)) {
 		ret = vrb_dgram_start(vrb_dgram_of(ep));
