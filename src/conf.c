@@ -191,10 +191,26 @@ int ofi_conf_error(void)
 	return error == EMFILE || error == ENFILE || error == ENOMEM ? -error : 0;
 }
 
+/* Those of the core that ofi_conf_get_secure() reads. */
+static void report_withheld(void)
+{
+	static const char *const names[] = { "FI_PROVIDER_PATH", "FI_LOG_LOCATION",
+					     "FI_LOG_LOCATION_MODE", "FI_HOOK_FILE" };
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (ofi_conf_get(names[i]) && !ofi_conf_get_secure(names[i]))
+			FI_WARN(&ofi_core_prov, FI_LOG_CORE,
+				"%s is ignored in a program with elevated privileges (setuid, file capabilities); set it in %s\n",
+				names[i], conf_name());
+	}
+}
+
 void ofi_conf_report(void)
 {
 	const char *name = conf_name();
 
+	report_withheld();
 	if (ofi_conf_error())
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
 			"%s cannot be read: %s; fi_getinfo fails in this process\n", name,

@@ -15,7 +15,10 @@ const char *ofi_conf_get(const char *env);
 const char *ofi_conf_get_secure(const char *env);
 /* Returns the variable of the file's i-th entry, or NULL after the last. */
 const char *ofi_conf_name(size_t i);
-/* Logs the first line of the file that is not an assignment, or that the file cannot be read. */
+/*
+ * Logs the first line of the file that is not an assignment, or that the file cannot be read, and
+ * variables that are ignored because the program has elevated privileges.
+ */
 void ofi_conf_report(void);
 /*
  * Returns the error with which fi_getinfo has to fail: the process was short of memory or file

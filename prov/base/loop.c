@@ -132,8 +132,10 @@ static int loop_start(struct ofi_loop *loop)
 		return 0;
 	err = ofi_thread_start(&loop->thread, loop_thread, loop);
 	if (err)
-		return ofi_refuse(loop->prov, FI_LOG_FABRIC, -err,
-				  "pthread_create of the event thread: %s\n", fi_strerror(err));
+		return ofi_refuse(
+			loop->prov, FI_LOG_FABRIC, -err,
+			"no thread for events: %s; the limit of threads may be reached (ulimit -u, or pids.max of the control group)\n",
+			fi_strerror(err));
 	loop->pid = getpid();
 	return 0;
 }

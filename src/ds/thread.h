@@ -6,8 +6,9 @@
 #include <pthread.h>
 
 /*
- * Starts a thread with all signals blocked, because signals are for the application. Returns 0
- * or an errno.
+ * Starts a thread with all signals blocked, because signals are for the application. Returns 0 or
+ * an errno: ENOMEM if the limit of threads is reached, because an application tries again on
+ * EAGAIN.
  */
 int ofi_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg);
 

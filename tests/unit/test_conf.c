@@ -135,6 +135,28 @@ static void test_no_descriptors(void **state)
 	assert_int_equal(ofi_conf_error(), 0);
 }
 
+static void test_withheld(void **state)
+{
+	const char *text;
+
+	(void)state;
+	load("FI_HOOK_FILE=stderr\n");
+	setenv("FI_HOOK_FILE", "stdout", 1);
+	setenv("FI_PROVIDER_PATH", "/home/user", 1);
+	capture_start();
+	ofi_conf_report();
+	assert_string_equal(capture_stop(), "");
+	elevated = true;
+	capture_start();
+	ofi_conf_report();
+	text = capture_stop();
+	elevated = false;
+	assert_non_null(strstr(text, "FI_PROVIDER_PATH is ignored"));
+	assert_null(strstr(text, "FI_HOOK_FILE"));
+	unsetenv("FI_HOOK_FILE");
+	unsetenv("FI_PROVIDER_PATH");
+}
+
 static void test_who_wins(void **state)
 {
 	(void)state;
@@ -236,7 +258,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_lines),     TEST(test_bad_lines),	 TEST(test_unreadable),
 		TEST(test_who_wins),  TEST(test_parameters),	 TEST(test_unknown),
-		TEST(test_no_effect), TEST(test_no_descriptors),
+		TEST(test_no_effect), TEST(test_no_descriptors), TEST(test_withheld),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The event thread: serving sources, removing them while it serves, signals, forking. */
 #include "unit.h"
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <rdma/fi_errno.h>
 #include <prov/base/loop.h>
 
 static const struct fi_provider prov = { .name = "verbs" };
@@ -55,6 +57,35 @@ static void wait_count(struct probe *probe, int count)
 	for (i = 0; i < 5000 && __atomic_load_n(&probe->count, __ATOMIC_SEQ_CST) < count; i++)
 		usleep(1000);
 	assert_int_equal(__atomic_load_n(&probe->count, __ATOMIC_SEQ_CST), count);
+}
+
+static bool no_threads;
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg)
+{
+	return no_threads ? EAGAIN : __real_pthread_create(thread, attr, run, arg);
+}
+
+/* -FI_EAGAIN would make the application try again for ever. */
+static void the_limit_of_threads_is_an_error(void **state)
+{
+	struct probe probe = { .source.ready = probe_ready };
+	struct ofi_loop loop;
+
+	(void)state;
+	assert_int_equal(ofi_loop_init(&loop, &prov), 0);
+	probe.source.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	no_threads = true;
+	assert_int_equal(ofi_loop_add(&loop, &probe.source), -FI_ENOMEM);
+	no_threads = false;
+	close(probe.source.fd);
+	ofi_loop_fini(&loop);
 }
 
 static void starts_with_the_first_source(void **state)
@@ -345,6 +376,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(starts_with_the_first_source),
+		cmocka_unit_test(the_limit_of_threads_is_an_error),
 		cmocka_unit_test(idle_loop_ends),
 		cmocka_unit_test(remove_waits_for_ready),
 		cmocka_unit_test(ready_may_remove_itself),

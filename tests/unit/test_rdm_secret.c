@@ -155,6 +155,32 @@ static void a_code_is_good_for_one_thing(void **state)
 	vrb_rdm_secret_close(NULL);
 }
 
+static uid_t owner;
+static bool elevated;
+
+int __real_fstat(int fd, struct stat *st);
+int __wrap_fstat(int fd, struct stat *st);
+uid_t __wrap_geteuid(void);
+char *__wrap_secure_getenv(const char *name);
+
+int __wrap_fstat(int fd, struct stat *st)
+{
+	int ret = __real_fstat(fd, st);
+
+	st->st_uid = owner;
+	return ret;
+}
+
+uid_t __wrap_geteuid(void)
+{
+	return 1000;
+}
+
+char *__wrap_secure_getenv(const char *name)
+{
+	return elevated ? NULL : getenv(name);
+}
+
 static void a_file_has_to_be_its_owners(void **state)
 {
 	char path[] = "/tmp/weft-key-XXXXXX";
@@ -163,6 +189,7 @@ static void a_file_has_to_be_its_owners(void **state)
 
 	(void)state;
 	assert_true(fd >= 0);
+	owner = 1000;
 	vrb_params.auth_key_file = path;
 	assert_int_equal(not_made(), -FI_EINVAL);
 	assert_int_equal(write(fd, "a key\n", 6), 6);
@@ -185,6 +212,47 @@ static void a_file_has_to_be_its_owners(void **state)
 	vrb_params.auth_key_file = NULL;
 	vrb_params.auth_key = "";
 	assert_int_equal(not_made(), -FI_EINVAL);
+}
+
+/* Kubernetes and systemd keep secrets in such files. */
+static void roots_file_may_have_a_group(void **state)
+{
+	char path[] = "/tmp/weft-key-XXXXXX";
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	owner = 0;
+	vrb_params.auth_key_file = path;
+	assert_int_equal(write(fd, "a key\n", 6), 6);
+	assert_int_equal(fchmod(fd, 0440), 0);
+	assert_true(is_of(key, sizeof(key) - 1));
+	assert_int_equal(fchmod(fd, 0460), 0);
+	assert_int_equal(not_made(), -FI_EACCES);
+	assert_int_equal(fchmod(fd, 0444), 0);
+	assert_int_equal(not_made(), -FI_EACCES);
+	owner = 1001;
+	assert_int_equal(fchmod(fd, 0400), 0);
+	assert_int_equal(not_made(), -FI_EACCES);
+	close(fd);
+	unlink(path);
+}
+
+/* A program with file capabilities does not silently run without the secret that its user set. */
+static void an_ignored_file_is_an_error(void **state)
+{
+	struct vrb_rdm_secret *secret;
+
+	(void)state;
+	setenv("FI_VERBS_AUTH_KEY_FILE", "/run/secrets/job", 1);
+	elevated = true;
+	vrb_params_init();
+	assert_int_equal(not_made(), -FI_EACCES);
+	vrb_params.auth_key = "key";
+	assert_int_equal(vrb_rdm_secret_open(&info, &info, &secret), 0);
+	vrb_rdm_secret_close(secret);
+	elevated = false;
+	unsetenv("FI_VERBS_AUTH_KEY_FILE");
 }
 
 /* As a launcher leaves them whose secret is missing. */
@@ -210,6 +278,8 @@ int main(void)
 		cmocka_unit_test_setup(test_av_keys, begin),
 		cmocka_unit_test_setup(a_code_is_good_for_one_thing, begin),
 		cmocka_unit_test_setup(a_file_has_to_be_its_owners, begin),
+		cmocka_unit_test_setup(roots_file_may_have_a_group, begin),
+		cmocka_unit_test_setup(an_ignored_file_is_an_error, begin),
 		cmocka_unit_test_setup(test_empty_variables, begin),
 	};
 

@@ -16,11 +16,13 @@
 
 #define FILES_AT_ONCE 4 /* files that one call of libibverbs or librdmacm may open */
 
-/* FI_E* up to 255 have the values of errno. */
+/* FI_E* up to 255 have the values of errno. EAGAIN is a limit that no progress ends. */
 int vrb_errno(int err)
 {
 	if (err < 0)
 		err = -err;
+	if (err == EAGAIN)
+		err = ENOMEM;
 	return err ? -err : -FI_EIO;
 }
 
@@ -134,6 +136,8 @@ const char *vrb_remedy(int err)
 	switch (err) {
 	case ENOMEM:
 		return "; the device has run out of it, or the locked-memory limit is too low (ulimit -l)";
+	case EAGAIN:
+		return "; the control group has no RDMA objects left (rdma.max)";
 	case EPERM:
 		if (may_lock_nothing())
 			return "; raise the locked-memory limit, which is 0 (ulimit -l)";

@@ -9,7 +9,10 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
-/* Converts the errno of a failed ibv_ or rdma_ call to a negative FI_E*; 0 becomes -FI_EIO. */
+/*
+ * Converts the errno of a failed ibv_ or rdma_ call to a negative FI_E*: 0 becomes -FI_EIO, and the
+ * EAGAIN of a control group without RDMA objects -FI_ENOMEM, as -FI_EAGAIN would be tried for ever.
+ */
 int vrb_errno(int err);
 /*
  * Returns the reason why a call that opens files has failed: EMFILE or ENFILE if no more files can

@@ -55,8 +55,9 @@ struct ibv_mr *vrb_mr_reg(struct vrb_domain *domain, const struct iovec *iov, ui
  */
 bool vrb_mr_is_mapped(const struct iovec *iov, size_t count, uint64_t access, int err);
 /*
- * Called after ibv_reg_mr failed with these arguments. If the limit of locked memory is reached,
- * cached registrations that nobody uses make room. Returns NULL, with errno, if that does not help.
+ * Called after ibv_reg_mr failed with these arguments. If the limit of locked memory or of
+ * registrations is reached, cached registrations that nobody uses make room. Returns NULL, with
+ * errno, if that does not help.
  */
 struct ibv_mr *vrb_mr_again(struct vrb_domain *domain, void *addr, size_t len, int access);
 /* Registers memory like ibv_reg_mr, and tries again. */

@@ -346,8 +346,8 @@ void vrb_rdm_conn_step_failed(struct ofi_rdm_peer *peer, int err)
 {
 	struct ofi_rdm_conn_input input = { .event = OFI_RDM_CONN_FAILED, .err = err };
 
-	/* FI_EAGAIN is a limit of the control group. Datagrams leave nothing that others need. */
-	input.own = err == FI_ENOMEM || err == FI_ENOSPC || err == FI_EAGAIN;
+	/* Datagrams leave nothing that others need. */
+	input.own = err == FI_ENOMEM || err == FI_ENOSPC;
 	input.full = input.own && !vrb_rc(peer->ep)->ud;
 	vrb_rdm_conn_step(peer, input);
 }

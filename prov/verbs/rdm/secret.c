@@ -43,6 +43,7 @@ static int secret_refuse(const char *path, const char *why, int err)
 			  "fi_endpoint: FI_VERBS_AUTH_KEY_FILE=%s: %s\n", path, why);
 }
 
+/* A container's secret often belongs to root and to the group of its user, on a read-only mount. */
 static int check_file(int fd, const char *path)
 {
 	struct stat st;
@@ -53,9 +54,12 @@ static int check_file(int fd, const char *path)
 		return secret_refuse(path, "it is not a regular file", -FI_EINVAL);
 	if (st.st_uid && st.st_uid != geteuid())
 		return secret_refuse(path, "it belongs to another user", -FI_EACCES);
-	if (st.st_mode & (S_IRWXG | S_IRWXO))
+	if (st.st_uid && st.st_mode & 0077)
 		return secret_refuse(path,
 				     "users other than its owner have access to it; chmod 600",
+				     -FI_EACCES);
+	if (st.st_mode & 0037)
+		return secret_refuse(path, "more than its group's reading is allowed; chmod 640",
 				     -FI_EACCES);
 	return 0;
 }
@@ -96,6 +100,12 @@ static int from_file(const char *path, struct vrb_rdm_secret **secret)
 	return ret;
 }
 
+/* Such a program does not open a file that its caller names, and must not run without a secret. */
+static bool is_withheld(const char *variable)
+{
+	return getenv(variable) && !secure_getenv(variable);
+}
+
 static int from_environment(struct vrb_rdm_secret **secret)
 {
 	const char *key = vrb_params.auth_key, *path = vrb_params.auth_key_file;
@@ -109,6 +119,10 @@ static int from_environment(struct vrb_rdm_secret **secret)
 	if (key && !*key)
 		return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 				  "fi_endpoint: FI_VERBS_AUTH_KEY is empty\n");
+	if (!key && is_withheld("FI_VERBS_AUTH_KEY_FILE"))
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_EACCES,
+			"fi_endpoint: FI_VERBS_AUTH_KEY_FILE is set, but a program with elevated privileges (setuid, file capabilities) takes it from libfabric.conf only\n");
 	return key ? vrb_rdm_secret_make((const uint8_t *)key, strlen(key), secret) : 0;
 }
 
