@@ -164,9 +164,13 @@ static void conn_answered(struct vrb_rc_conn *conn, const struct rdma_cm_event *
 {
 	struct ofi_rdm_cmwire cm;
 	enum ofi_rdm_wire_error error = vrb_rdm_conn_parse(event, &cm);
-	int err;
+	int err = !error && conn->ud ? vrb_ud_hear(conn, event) : 0;
 
-	if (!error && conn->ud && vrb_ud_hear(conn, event))
+	if (err == -FI_ENOMEM) {
+		vrb_rdm_conn_step_failed(conn->peer, FI_ENOMEM);
+		return;
+	}
+	if (err)
 		error = OFI_RDM_WIRE_E_SIZE;
 	if (error || cm.kind != OFI_RDM_CMWIRE_REPLY) {
 		refuse_reply(conn, OFI_RDM_CMWIRE_MALFORMED,
