@@ -24,6 +24,14 @@ static int try_listen(struct end *end, struct fi_info *info)
 	return ret;
 }
 
+static void check_in_use(struct end *end, const char *node, const char *service)
+{
+	struct fi_info *info = info_for(&setup, node, service, FI_SOURCE);
+
+	RETURNS(try_listen(end, info), -FI_EADDRINUSE);
+	fi_freeinfo(info);
+}
+
 static void test_in_use(struct end *end)
 {
 	struct fi_info *info;
@@ -31,7 +39,8 @@ static void test_in_use(struct end *end)
 
 	end_listen(end, local_addr(), &place);
 	info = info_for(&setup, place.node, place.service, FI_SOURCE);
-	RETURNS(try_listen(end, info), -FI_EADDRINUSE);
+	check_in_use(end, place.node, place.service);
+	check_in_use(end, NULL, place.service);
 	OK(fi_close(&end->pep->fid));
 	end->pep = NULL;
 	OK(try_listen(end, info));
@@ -92,6 +101,8 @@ static void test_wildcard(uint64_t flags)
 	end_listen(&server, NULL, &place);
 	CHECK(!strcmp(place.node, "0.0.0.0") || !strcmp(place.node, "::"));
 	CHECK(!strcmp(place.service, "7471"));
+	check_in_use(&server, NULL, place.service);
+	check_in_use(&server, local_addr(), place.service);
 	strcpy(place.node, local_addr());
 	end_aim(&client, &place);
 	OK(fi_enable(client.ep));

@@ -291,7 +291,7 @@ int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
 {
 	struct sockaddr_in *sin = (struct sockaddr_in *)rdma_get_local_addr(id);
 
-	if (called("bind_addr"))
+	if (called("bind_addr") || (((struct sockaddr_in *)addr)->sin_port && called("bind_port")))
 		return -1;
 	if (fake.bind_hook)
 		fake.bind_hook();

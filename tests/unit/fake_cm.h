@@ -12,7 +12,8 @@
 #include <prov/verbs/msg/ep.h>
 
 struct fake_cm {
-	const char *fail;	      /* name of the call that fails, NULL for none */
+	/* The name of the call that fails, NULL for none. bind_port is bind_addr with a port. */
+	const char *fail;
 	int err;		      /* with this errno */
 	int ids, channels, events;    /* numbers of existing objects */
 	char calls[1024];	      /* names of the calls so far, each followed by a blank */

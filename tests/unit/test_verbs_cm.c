@@ -238,6 +238,21 @@ static void names(void **state)
 	assert_int_equal(fi_setname(&ep->fid.fid, &name, sizeof(name)), -FI_EOPBADSTATE);
 }
 
+/* The kernel does not tell the reasons apart if one of two addresses is the wildcard. */
+static void a_port_in_use_is_told_from_a_strange_address(void **state)
+{
+	struct sockaddr_in name = dest;
+
+	(void)state;
+	fake.err = EADDRNOTAVAIL;
+	fake.fail = "bind_port";
+	assert_int_equal(fi_setname(&ep->fid.fid, &name, sizeof(name)), -FI_EADDRINUSE);
+	fake.fail = "bind_addr";
+	assert_int_equal(fi_setname(&ep->fid.fid, &name, sizeof(name)), -FI_EADDRNOTAVAIL);
+	name.sin_port = 0;
+	assert_int_equal(fi_setname(&ep->fid.fid, &name, sizeof(name)), -FI_EADDRNOTAVAIL);
+}
+
 static void names_as_text(void **state)
 {
 	const char *text = "fi_sockaddr_in://10.0.0.2:7471";
@@ -391,6 +406,7 @@ int main(void)
 		test(refusal_has_data),
 		test(this_host_is_the_device),
 		test(names),
+		test(a_port_in_use_is_told_from_a_strange_address),
 		test(names_as_text),
 		test(wire_format),
 		test(no_id),

@@ -331,6 +331,10 @@ static void test_server_fails(void **state)
 		assert_int_equal(fake.ids, 0);
 		vrb_sidr_close(&server);
 	}
+	fake.err = EADDRNOTAVAIL;
+	assert_int_equal(vrb_sidr_listen(&server, &bed.fabric, &local, &name), -FI_EADDRINUSE);
+	fake.fail = "bind_port";
+	assert_int_equal(vrb_sidr_listen(&server, &bed.fabric, &local, &name), -FI_EADDRINUSE);
 	fake.fail = NULL;
 	assert_int_equal(vrb_sidr_listen(&server, &bed.fabric, &local, &none), -FI_EINVAL);
 	/* When accepting fails the id goes. */

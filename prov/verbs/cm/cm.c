@@ -158,15 +158,31 @@ static int create_id(struct vrb_cm *cm, struct vrb_owner *owner, bool ud, struct
 	return ret ? vrb_errno(vrb_err_opening(ret, "rdma_cm")) : 0;
 }
 
+/*
+ * For a port in use the kernel returns EADDRNOTAVAIL if either address is the wildcard. It is the
+ * port if the address alone can be bound.
+ */
 int vrb_cm_bind(struct rdma_cm_id *id, const struct sockaddr_storage *ss)
 {
+	struct sockaddr_storage any = *ss;
 	int ret;
 
+	ofi_addr_set_port((struct sockaddr *)&any, 0);
 	pthread_mutex_lock(&rdmacm_lock);
 	ret = rdma_bind_addr(id, (struct sockaddr *)ss) ? errno : 0;
+	if (ret == EADDRNOTAVAIL && !rdma_bind_addr(id, (struct sockaddr *)&any))
+		ret = EADDRINUSE;
 	pthread_mutex_unlock(&rdmacm_lock);
 	errno = ret;
 	return ret;
+}
+
+int vrb_cm_listen(struct rdma_cm_id *id, int backlog)
+{
+	int ret = rdma_listen(id, backlog) ? errno : 0;
+
+	errno = ret == EADDRNOTAVAIL ? EADDRINUSE : ret;
+	return errno;
 }
 
 int vrb_cm_create_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner, bool ud,

@@ -318,7 +318,7 @@ static int listen_locked(struct vrb_pep *pep)
 	if (!pep->id)
 		return -FI_EOPBADSTATE;
 	pep->listening = true;
-	if (!rdma_listen(pep->id, pep->backlog)) {
+	if (!vrb_cm_listen(pep->id, pep->backlog)) {
 		vrb_cm_copy_addr(&pep->local, rdma_get_local_addr(pep->id));
 		return 0;
 	}

@@ -68,7 +68,7 @@ int vrb_sidr_listen(struct vrb_sidr_server *server, struct vrb_fabric *fabric,
 		ret = sidr_failed("rdma_bind_addr", local);
 	} else {
 		vrb_cm_copy_addr(&server->local, rdma_get_local_addr(id));
-		if (rdma_listen(id, BACKLOG))
+		if (vrb_cm_listen(id, BACKLOG))
 			ret = sidr_failed("rdma_listen", local);
 	}
 	if (ret)

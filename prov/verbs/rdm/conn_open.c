@@ -196,7 +196,7 @@ static int start_listening(struct rdma_cm_id *id, const char *call, struct ofi_r
 {
 	int ret;
 
-	if (!rdma_listen(id, BACKLOG))
+	if (!vrb_cm_listen(id, BACKLOG))
 		return ofi_rdm_addr_set(self, rdma_get_local_addr(id)) ? 0 : -FI_EADDRNOTAVAIL;
 	ret = vrb_errno(errno);
 	return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, ret, "%s: rdma_listen: %s%s\n", call,
