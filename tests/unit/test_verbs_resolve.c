@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Sources: the host's own name, which may have an address of the loopback interface in /etc/hosts,
- * and IPv6 scopes.
+ * and IPv6 scopes. Destinations with several addresses.
  */
 #include "unit.h"
 
@@ -10,6 +10,7 @@
 #include <string.h>
 #include <ofi/addr.h>
 #include <rdma/fi_errno.h>
+#include "mock_device.h"
 #include "prov/verbs/discovery/resolve.h"
 
 static struct vrb_target target;
@@ -82,12 +83,47 @@ static void test_scope(void **state)
 	assert_false(starts_at("fi_sockaddr_in6://[fe80::1%4]:7", "[fe80::1%3]:0"));
 }
 
+/* Expects a destination of rail0, whose address is 192.168.1.1. */
+static void leads_to(const char *first, const char *second, const char *want, bool preferred)
+{
+	struct vrb_port_addr local = { .netdev = "rail0" };
+	struct sockaddr_storage dest, wanted;
+	bool is_preferred;
+
+	assert_int_equal(ofi_addr_parse("192.168.1.1", &local.addr), 0);
+	assert_int_equal(ofi_addr_parse(first, &target.dest.addr[0]), 0);
+	assert_int_equal(ofi_addr_parse(second, &target.dest.addr[1]), 0);
+	assert_int_equal(ofi_addr_parse(want, &wanted), 0);
+	target.dest.count = 2;
+	assert_int_equal(vrb_resolve_dest(&target, &local, &dest, &is_preferred, &why), 0);
+	assert_true(ofi_addr_same_host((struct sockaddr *)&dest, (struct sockaddr *)&wanted));
+	assert_int_equal(is_preferred, preferred);
+}
+
+/* Linux assumes that any destination is on the link of an interface that a socket is bound to. */
+static void test_several_destinations(void **state)
+{
+	(void)state;
+	mock_reset();
+	mock_add_route("10.0.0.5", "10.0.0.1", "mgmt");
+	mock_add_route("10.0.0.5", "192.168.1.1", "rail0");
+	mock_add_route("10.0.0.6", "10.0.0.1", "mgmt");
+	mock_add_route("10.0.0.6", "192.168.1.1", "rail0");
+	mock_add_route("192.168.1.5", "192.168.1.1", "rail0");
+	leads_to("10.0.0.5", "192.168.1.5", "192.168.1.5", true);
+	leads_to("192.168.1.5", "10.0.0.5", "192.168.1.5", true);
+	leads_to("10.0.0.5", "10.0.0.6", "10.0.0.5", false);
+	leads_to("10.0.0.9", "10.0.0.6", "10.0.0.6", false);
+	leads_to("10.0.0.5", "10.0.0.9", "10.0.0.5", false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own_name),
 		cmocka_unit_test(test_loopback),
 		cmocka_unit_test(test_scope),
+		cmocka_unit_test(test_several_destinations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -338,6 +338,8 @@ int vrb_resolve_dest(const struct vrb_target *target, const struct vrb_port_addr
 		     struct sockaddr_storage *dest, bool *preferred, struct ofi_miss *why)
 {
 	const struct sockaddr_storage *asked, *last = NULL;
+	struct sockaddr_storage found;
+	bool is_preferred;
 	int err = 0;
 	size_t i;
 
@@ -349,11 +351,17 @@ int vrb_resolve_dest(const struct vrb_target *target, const struct vrb_port_addr
 		asked = &target->dest.addr[i];
 		if (asked->ss_family != local->addr.ss_family)
 			continue;
-		err = find_route(local, asked, dest, preferred);
-		if (!err)
-			return 0;
 		last = asked;
+		err = find_route(local, asked, &found, &is_preferred);
+		if (err || (dest->ss_family && !is_preferred))
+			continue;
+		*dest = found;
+		*preferred = is_preferred;
+		if (is_preferred)
+			return 0;
 	}
+	if (dest->ss_family)
+		return 0;
 	why_addr(why, "dest_addr", last ? last : &target->dest.addr[0], &local->addr);
 	if (last)
 		snprintf(why->has, sizeof(why->has), "through %s: %s", local->netdev,

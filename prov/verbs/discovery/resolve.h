@@ -47,8 +47,9 @@ bool vrb_resolve_src(const struct vrb_target *target, const struct vrb_port_addr
 bool vrb_resolve_any(const struct vrb_target *target, const struct vrb_port *port,
 		     const struct vrb_port_addr *local, struct sockaddr_storage *src);
 /*
- * Returns the destination that can be reached from a local address; sets *preferred if the routing
- * table would choose this address. Returns 0, -FI_ENODATA with *why set, or -FI_E*.
+ * Finds the first destination for which the routing table would choose a local address, and sets
+ * *preferred; else the first that can be reached from this address at all. Returns 0, -FI_ENODATA
+ * with *why set, or -FI_E*.
  */
 int vrb_resolve_dest(const struct vrb_target *target, const struct vrb_port_addr *local,
 		     struct sockaddr_storage *dest, bool *preferred, struct ofi_miss *why);
