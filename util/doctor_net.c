@@ -11,13 +11,13 @@
 #include "doctor_param.h"
 #include "doctor_tree.h"
 
-static const struct doctor_addr *find_addr(const struct doctor_addrs *addrs, const char *netdev,
-					   bool link_local)
+static const struct doctor_addr *find_addr(const struct doctor_addrs *addrs,
+					   const struct doctor_port *port, bool link_local)
 {
 	const struct doctor_addr *addr;
 
 	STAILQ_FOREACH (addr, addrs, next) {
-		if (!strcmp(addr->netdev, netdev) && addr->link_local == link_local)
+		if (doctor_port_has(port, addr->netdev) && addr->link_local == link_local)
 			return addr;
 	}
 	return NULL;
@@ -28,7 +28,7 @@ static bool is_served(const struct doctor_ports *ports, const struct doctor_addr
 	const struct doctor_port *port;
 
 	STAILQ_FOREACH (port, ports, next) {
-		if (port->active && find_addr(addrs, port->netdev, false))
+		if (port->active && find_addr(addrs, port, false))
 			return true;
 	}
 	return false;
@@ -38,18 +38,20 @@ static bool is_served(const struct doctor_ports *ports, const struct doctor_addr
 static void check_addr(struct doctor *doctor, const struct doctor_port *port,
 		       const struct doctor_addrs *addrs, bool served)
 {
-	const struct doctor_addr *addr = find_addr(addrs, port->netdev, false);
+	const struct doctor_addr *addr = find_addr(addrs, port, false);
 
 	if (addr) {
 		doctor_say(doctor, DOCTOR_OK, "%s port %s: the connection manager has %s on %s",
-			   port->device, port->num, addr->text, port->netdev);
+			   port->device, port->num, addr->text, addr->netdev);
+		if (strcmp(addr->netdev, port->netdev))
+			doctor_port_mtu(doctor, port, addr->netdev);
 		return;
 	}
-	addr = find_addr(addrs, port->netdev, true);
-	doctor_fix(doctor, "ip addr add ADDRESS/24 dev %s", port->netdev);
+	addr = find_addr(addrs, port, true);
+	doctor_fix(doctor, "ip addr add ADDRESS/24 dev %s", addr ? addr->netdev : port->netdev);
 	if (addr)
 		doctor_say(doctor, DOCTOR_WARN, "%s has no IP address but %s, which is link-local",
-			   port->netdev, addr->text);
+			   addr->netdev, addr->text);
 	else
 		doctor_say(doctor, served || !port->ethernet ? DOCTOR_WARN : DOCTOR_FAIL,
 			   "%s has no IP address: the connection manager cannot use %s port %s",
@@ -97,7 +99,7 @@ static void check_arp(struct doctor *doctor, const char *netdev)
 		return;
 	}
 	doctor_fix(doctor,
-		   "sysctl -w net.ipv4.conf.%s.arp_ignore=1 net.ipv4.conf.%s.arp_announce=2",
+		   "sysctl -w net/ipv4/conf/%s/arp_ignore=1 net/ipv4/conf/%s/arp_announce=2",
 		   netdev, netdev);
 	doctor_say(
 		doctor, DOCTOR_WARN,
@@ -112,7 +114,7 @@ static void check_rp_filter(struct doctor *doctor, const char *netdev)
 			   netdev);
 		return;
 	}
-	doctor_fix(doctor, "sysctl -w net.ipv4.conf.%s.rp_filter=2", netdev);
+	doctor_fix(doctor, "sysctl -w net/ipv4/conf/%s/rp_filter=2", netdev);
 	doctor_say(doctor, DOCTOR_WARN,
 		   "%s drops packets whose answer would leave by another interface (rp_filter 1)",
 		   netdev);
@@ -123,37 +125,32 @@ static const char *find_neighbour(const struct doctor_ports *ports,
 				  const struct doctor_addrs *addrs, const char *netdev)
 {
 	const struct doctor_addr *own, *other;
-	const struct doctor_port *port;
 
 	STAILQ_FOREACH (own, addrs, next) {
 		if (own->family != AF_INET || !own->mask || strcmp(own->netdev, netdev))
 			continue;
-		STAILQ_FOREACH (port, ports, next) {
-			if (!port->netdev[0] || !strcmp(port->netdev, netdev))
-				continue;
-			STAILQ_FOREACH (other, addrs, next) {
-				if (other->family == AF_INET && other->mask == own->mask &&
-				    !strcmp(other->netdev, port->netdev) &&
-				    !((other->addr ^ own->addr) & own->mask))
-					return port->netdev;
-			}
+		STAILQ_FOREACH (other, addrs, next) {
+			if (other->family == AF_INET && other->mask == own->mask &&
+			    strcmp(other->netdev, netdev) &&
+			    !((other->addr ^ own->addr) & own->mask) &&
+			    doctor_port_of(ports, other->netdev))
+				return other->netdev;
 		}
 	}
 	return NULL;
 }
 
-static void check_subnet(struct doctor *doctor, const struct doctor_port *port,
+static void check_subnet(struct doctor *doctor, const char *netdev,
 			 const struct doctor_ports *ports, const struct doctor_addrs *addrs)
 {
-	const char *neighbour = find_neighbour(ports, addrs, port->netdev);
+	const char *neighbour = find_neighbour(ports, addrs, netdev);
 
 	if (!neighbour)
 		return;
 	doctor_say(doctor, DOCTOR_OK,
-		   "%s and %s are on one subnet, which requires some settings:", port->netdev,
-		   neighbour);
-	check_arp(doctor, port->netdev);
-	check_rp_filter(doctor, port->netdev);
+		   "%s and %s are on one subnet, which requires some settings:", netdev, neighbour);
+	check_arp(doctor, netdev);
+	check_rp_filter(doctor, netdev);
 }
 
 void doctor_net_check(struct doctor *doctor, const struct doctor_ports *ports,
@@ -161,15 +158,20 @@ void doctor_net_check(struct doctor *doctor, const struct doctor_ports *ports,
 {
 	bool served = is_served(ports, addrs);
 	const struct doctor_port *port;
+	const struct doctor_addr *addr;
+	int i;
 
 	doctor->topic = "network";
 	STAILQ_FOREACH (port, ports, next) {
 		check_filter(doctor, "FI_VERBS_DEVICE_NAME", port->device);
 		if (!port->netdev[0])
 			continue;
-		check_filter(doctor, "FI_VERBS_IFACE", port->netdev);
+		addr = find_addr(addrs, port, false);
+		check_filter(doctor, "FI_VERBS_IFACE", addr ? addr->netdev : port->netdev);
 		if (port->active)
 			check_addr(doctor, port, addrs, served);
-		check_subnet(doctor, port, ports, addrs);
+		check_subnet(doctor, port->netdev, ports, addrs);
+		for (i = 0; i < port->upper_count; i++)
+			check_subnet(doctor, port->uppers[i], ports, addrs);
 	}
 }

@@ -143,7 +143,7 @@ static bool find_source(const struct addrinfo *ai, char *text, size_t len)
 static const struct doctor_port *port_of(const struct trial *trial, const char *text,
 					 const char **netdev)
 {
-	const struct doctor_port *port;
+	const struct doctor_port *port = NULL;
 	const struct doctor_addr *addr;
 	size_t len = strcspn(text, "%");
 
@@ -152,12 +152,11 @@ static const struct doctor_port *port_of(const struct trial *trial, const char *
 		if (strncmp(addr->text, text, len) || addr->text[len])
 			continue;
 		*netdev = addr->netdev;
-		STAILQ_FOREACH (port, trial->ports, next) {
-			if (!strcmp(port->netdev, addr->netdev))
-				return port;
-		}
+		port = doctor_port_of(trial->ports, addr->netdev);
+		if (port)
+			break;
 	}
-	return NULL;
+	return port;
 }
 
 /* A route that does not use an RDMA device is not fatal: a source may have been given. */

@@ -10,21 +10,53 @@
 /* The largest headers around a RoCE v2 payload, with IPv6 and checksum. */
 enum { ROCE_OVERHEAD = 100, ROCE_MTU_MAX = 4096, ROCE_MTU_MIN = 256 };
 
+bool doctor_port_has(const struct doctor_port *port, const char *netdev)
+{
+	bool has = !strcmp(port->netdev, netdev);
+	int i;
+
+	for (i = 0; i < port->upper_count; i++)
+		has |= !strcmp(port->uppers[i], netdev);
+	return has;
+}
+
+const struct doctor_port *doctor_port_of(const struct doctor_ports *ports, const char *netdev)
+{
+	const struct doctor_port *port;
+
+	STAILQ_FOREACH (port, ports, next) {
+		if (doctor_port_has(port, netdev))
+			return port;
+	}
+	return NULL;
+}
+
+static void add_netdev(struct doctor_port *port, const char *netdev)
+{
+	if (!port->netdev[0])
+		snprintf(port->netdev, sizeof(port->netdev), "%s", netdev);
+	else if (!doctor_port_has(port, netdev) && port->upper_count < DOCTOR_UPPERS)
+		snprintf(port->uppers[port->upper_count++], IFNAMSIZ, "%s", netdev);
+}
+
 /*
- * The GIDs of an Ethernet port name its interface. If the port is down it has none; then a software
- * device names its parent, and other devices have the interfaces of their PCI device.
+ * The GIDs of an Ethernet port name its interfaces, the one of the port first. If the port is down
+ * it has none; then a software device names its parent, and other devices have the interfaces of
+ * their PCI device.
  */
 static void find_netdev(const char *root, struct doctor_port *port)
 {
-	char path[256];
+	char path[256], netdev[IFNAMSIZ];
 	struct dirent **names;
 	int count, i;
 
 	snprintf(path, sizeof(path), "/sys/class/infiniband/%s", port->device);
 	count = tree_list(root, &names, "%s/ports/%s/gid_attrs/ndevs", path, port->num);
-	for (i = 0; i < count && !port->netdev[0]; i++)
-		tree_line(root, "", port->netdev, sizeof(port->netdev),
-			  "%s/ports/%s/gid_attrs/ndevs/%s", path, port->num, names[i]->d_name);
+	for (i = 0; i < count; i++) {
+		if (tree_line(root, "", netdev, sizeof(netdev), "%s/ports/%s/gid_attrs/ndevs/%s",
+			      path, port->num, names[i]->d_name))
+			add_netdev(port, netdev);
+	}
 	tree_free(names, count);
 	if (port->netdev[0] ||
 	    tree_line(root, "", port->netdev, sizeof(port->netdev), "%s/parent", path))
@@ -141,25 +173,25 @@ static void check_state(struct doctor *doctor, const struct doctor_port *port, b
 }
 
 /* On InfiniBand and iWARP the interface's MTU is not the MTU of RDMA. */
-static void check_mtu(struct doctor *doctor, const struct doctor_port *port)
+void doctor_port_mtu(struct doctor *doctor, const struct doctor_port *port, const char *netdev)
 {
 	unsigned int roce;
 	long mtu;
 
-	if (!port->active || !port->ethernet || port->iwarp || !port->netdev[0])
+	if (!port->active || !port->ethernet || port->iwarp || !netdev[0])
 		return;
-	mtu = tree_number(doctor->root, 0, "/sys/class/net/%s/mtu", port->netdev);
+	mtu = tree_number(doctor->root, 0, "/sys/class/net/%s/mtu", netdev);
 	roce = doctor_roce_mtu(mtu);
 	if (roce == ROCE_MTU_MAX) {
 		doctor_say(doctor, DOCTOR_OK, "%s has MTU %ld, room for %u bytes of RDMA a packet",
-			   port->netdev, mtu, roce);
+			   netdev, mtu, roce);
 		return;
 	}
 	doctor_fix(doctor, "ip link set %s mtu 4200 (on all hosts; switches have to allow it)",
-		   port->netdev);
+		   netdev);
 	doctor_say(doctor, roce ? DOCTOR_NOTE : DOCTOR_FAIL,
 		   "%s has MTU %ld, room for %u bytes of RDMA a packet, up to 4096 are possible",
-		   port->netdev, mtu, roce);
+		   netdev, mtu, roce);
 }
 
 void doctor_ports_check(struct doctor *doctor, const struct doctor_ports *ports)
@@ -172,6 +204,6 @@ void doctor_ports_check(struct doctor *doctor, const struct doctor_ports *ports)
 		any_active |= port->active;
 	STAILQ_FOREACH (port, ports, next) {
 		check_state(doctor, port, any_active);
-		check_mtu(doctor, port);
+		doctor_port_mtu(doctor, port, port->netdev);
 	}
 }

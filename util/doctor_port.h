@@ -9,6 +9,8 @@
 
 #include "doctor.h"
 
+enum { DOCTOR_UPPERS = 64 };
+
 struct doctor_port {
 	STAILQ_ENTRY(doctor_port) next;
 	char device[64];
@@ -17,6 +19,8 @@ struct doctor_port {
 	char phys[32];	/* "5: LinkUp" */
 	char layer[32]; /* "Ethernet" or "InfiniBand" */
 	char netdev[IFNAMSIZ];
+	char uppers[DOCTOR_UPPERS][IFNAMSIZ]; /* VLANs, bridges and others on netdev with GIDs */
+	int upper_count;
 	bool active;
 	bool ethernet;
 	bool iwarp;
@@ -28,7 +32,14 @@ STAILQ_HEAD(doctor_ports, doctor_port);
 bool doctor_ports_read(struct doctor_ports *ports, const char *root);
 void doctor_ports_free(struct doctor_ports *ports);
 
+/* Returns true if netdev is the interface of the port or one on top of it. */
+bool doctor_port_has(const struct doctor_port *port, const char *netdev);
+/* Returns the port that has the interface, NULL if none has. */
+const struct doctor_port *doctor_port_of(const struct doctor_ports *ports, const char *netdev);
+
 void doctor_ports_check(struct doctor *doctor, const struct doctor_ports *ports);
+/* Checks the MTU of an interface of the port. */
+void doctor_port_mtu(struct doctor *doctor, const struct doctor_port *port, const char *netdev);
 /*
  * Returns the payload of a RoCE packet on an interface with this MTU: 256, 512 ... 4096; 0 if the
  * MTU is too small.

@@ -8,6 +8,7 @@
 #include "util/doctor_net.h"
 
 #define CONF "/proc/sys/net/ipv4/conf"
+#define PORT "/sys/class/infiniband/rxe0/ports/1"
 
 static void check(void)
 {
@@ -87,8 +88,8 @@ static void test_one_subnet(void **state)
 	add_second("inet 10.77.0.2/24 scope global eth1");
 	check();
 	rig_expect("warn", "eth0 answers for addresses of other interfaces",
-		   "sysctl -w net.ipv4.conf.eth0.arp_ignore=1 net.ipv4.conf.eth0.arp_announce=2");
-	rig_expect("warn", "eth1 answers for addresses", "net.ipv4.conf.eth1.arp_ignore=1");
+		   "sysctl -w net/ipv4/conf/eth0/arp_ignore=1 net/ipv4/conf/eth0/arp_announce=2");
+	rig_expect("warn", "eth1 answers for addresses", "net/ipv4/conf/eth1/arp_ignore=1");
 	rig_expect("ok", "eth0 accepts packets whatever route", NULL);
 
 	rig_file(CONF "/eth0/arp_ignore", "1\n");
@@ -98,7 +99,7 @@ static void test_one_subnet(void **state)
 	check();
 	rig_expect("ok", "eth0 answers for its own addresses only", NULL);
 	rig_expect("warn", "eth1 answers for addresses", "arp_ignore");
-	rig_expect("warn", "eth0 drops packets", "net.ipv4.conf.eth0.rp_filter=2");
+	rig_expect("warn", "eth0 drops packets", "net/ipv4/conf/eth0/rp_filter=2");
 	rig_expect("ok", "eth1 accepts packets", NULL);
 
 	rig_file(CONF "/all/arp_ignore", "1\n");
@@ -106,6 +107,85 @@ static void test_one_subnet(void **state)
 	rig_file(CONF "/all/rp_filter", "2\n");
 	check();
 	rig_none("warn");
+}
+
+/* The GIDs of interfaces on top of eth0 follow its own. */
+static void add_vlan(const char *addrs)
+{
+	rig_healthy();
+	rig_file(PORT "/gid_attrs/ndevs/2", "eth0.100\n");
+	rig_file(PORT "/gid_attrs/ndevs/3", "eth0.100\n");
+	rig_file(PORT "/gid_attrs/ndevs/4", "br0\n");
+	rig_file("/sys/class/net/eth0.100/mtu", "4200\n");
+	rig_file("/ip-addr", addrs);
+}
+
+static void test_vlan(void **state)
+{
+	(void)state;
+	add_vlan("2: eth0    inet6 fe80::1/64 scope link\n"
+		 "3: eth0.100    inet 192.168.100.1/24 scope global eth0.100\n");
+	setenv("FI_VERBS_IFACE", "eth0.100", 1);
+	check();
+	rig_expect("ok", "rxe0 port 1: the connection manager has 192.168.100.1 on eth0.100", NULL);
+	rig_expect("ok", "eth0.100 has MTU 4200, room for 4096 bytes", NULL);
+	rig_none("note");
+	rig_none("warn");
+	rig_none("fail");
+	setenv("FI_VERBS_IFACE", "eth1", 1);
+	rig_file("/sys/class/net/eth0.100/mtu", "1500\n");
+	check();
+	rig_expect("note", "eth0.100 is left out by FI_VERBS_IFACE=eth1", "unset FI_VERBS_IFACE");
+	rig_expect("note", "eth0.100 has MTU 1500", "ip link set eth0.100 mtu 4200");
+}
+
+static void test_bridge(void **state)
+{
+	(void)state;
+	add_vlan("2: br0    inet6 fe80::1/64 scope link\n");
+	check();
+	rig_expect("warn", "br0 has no IP address but fe80::1, which is link-local", "dev br0");
+	add_vlan("2: br0    inet 10.77.0.1/24 scope global br0\n");
+	rig_file("/sys/class/net/br0/mtu", "9000\n");
+	check();
+	rig_expect("ok", "the connection manager has 10.77.0.1 on br0", NULL);
+	rig_expect("ok", "br0 has MTU 9000, room for 4096 bytes", NULL);
+	rig_none("fail");
+}
+
+static void test_vlans_one_subnet(void **state)
+{
+	(void)state;
+	add_second("inet 10.77.1.1/24 scope global eth1");
+	add_vlan("2: eth0    inet 10.77.0.1/24 scope global eth0\n"
+		 "3: eth0.100    inet 10.77.1.2/24 scope global eth0.100\n"
+		 "4: eth1    inet 10.77.1.1/24 scope global eth1\n");
+	check();
+	rig_expect("ok", "eth0.100 and eth1 are on one subnet", NULL);
+	rig_expect("ok", "eth1 and eth0.100 are on one subnet", NULL);
+	rig_expect("warn", "eth0.100 answers for addresses",
+		   "sysctl -w net/ipv4/conf/eth0.100/arp_ignore=1");
+}
+
+static void test_port_of(void **state)
+{
+	struct doctor_ports ports;
+	const struct doctor_port *port;
+
+	(void)state;
+	add_second("");
+	add_vlan("");
+	rig_listen();
+	assert_true(doctor_ports_read(&ports, doctor.root));
+	rig_heard();
+	port = doctor_port_of(&ports, "eth0.100");
+	assert_non_null(port);
+	assert_string_equal(port->device, "rxe0");
+	assert_ptr_equal(doctor_port_of(&ports, "eth0"), port);
+	assert_ptr_equal(doctor_port_of(&ports, "br0"), port);
+	assert_string_equal(doctor_port_of(&ports, "eth1")->device, "rxe1");
+	assert_null(doctor_port_of(&ports, "eth2"));
+	doctor_ports_free(&ports);
 }
 
 static void test_filters(void **state)
@@ -157,6 +237,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_address),    TEST(test_one_of_two), TEST(test_two_subnets),
 		TEST(test_one_subnet), TEST(test_filters),    TEST(test_addresses),
+		TEST(test_vlan),       TEST(test_bridge),     TEST(test_vlans_one_subnet),
+		TEST(test_port_of),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
