@@ -47,6 +47,10 @@ static bool has_ipc_lock(const char *root)
 	uint64_t caps = 0;
 	char line[128];
 
+	/* It has to be in the initial user namespace, the one that maps all users. */
+	if (tree_line(root, "", line, sizeof(line), "/proc/self/uid_map") &&
+	    !strstr(line, " 4294967295"))
+		return false;
 	if (tree_line(root, "CapEff:", line, sizeof(line), "/proc/self/status"))
 		caps = strtoull(line + strlen("CapEff:"), NULL, 16);
 	return caps & (1ULL << CAP_IPC_LOCK_BIT);
@@ -61,7 +65,7 @@ static void fix_memlock(struct doctor *doctor, uint64_t hard)
 	else
 		doctor_fix(
 			doctor,
-			"echo '* - memlock unlimited' >/etc/security/limits.d/rdma.conf, then log in again; for a service LimitMEMLOCK=infinity");
+			"echo '* - memlock unlimited' >/etc/security/limits.d/rdma.conf, then log in again; for a service LimitMEMLOCK=infinity, for a container --ulimit memlock=-1");
 }
 
 static void check_memlock(struct doctor *doctor)

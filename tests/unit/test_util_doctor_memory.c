@@ -60,6 +60,13 @@ static void test_ipc_lock(void **state)
 	rig_file("/proc/self/status", "Name:\tx\nCapEff:\t0000000000004000\n");
 	check();
 	rig_expect("ok", "limited to 64 KiB, but not for this user", NULL);
+	rig_file("/proc/self/uid_map", "         0          0 4294967295\n");
+	check();
+	rig_expect("ok", "limited to 64 KiB, but not for this user", NULL);
+	rig_file("/proc/self/uid_map", "         0       1000          1\n");
+	check();
+	rig_expect("fail", "limited to 64 KiB", "for a container --ulimit memlock=-1");
+	rig_remove("/proc/self/uid_map");
 	rig_file("/proc/self/status", "Name:\tx\nCapEff:\t0000000000000000\n");
 	check();
 	rig_expect("fail", "limited to 64 KiB", "limits.d");
