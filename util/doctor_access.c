@@ -3,6 +3,7 @@
 #include "doctor_access.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
 #include <stdio.h>
@@ -20,12 +21,20 @@ static void fix_missing(struct doctor *doctor, const char *subsystem, const char
 		subsystem, node);
 }
 
-/* If a group may use the file, the user should be in the group. */
-static void fix_mode(struct doctor *doctor, const char *path, const char *node)
+/* Sets the remedy for a file that this user may not open. */
+static void fix_access(struct doctor *doctor, int err, const char *path, const char *node)
 {
 	const struct group *group;
 	struct stat st;
 
+	/* A control group refuses with EPERM, a mount refuses what the mode allows. */
+	if (err == EPERM || !eaccess(path, R_OK | W_OK)) {
+		doctor_fix(
+			doctor,
+			"start the container with --device=/dev/infiniband/%s; a bind mount is not enough",
+			node);
+		return;
+	}
 	if (!stat(path, &st) && st.st_gid && (st.st_mode & 0060) == 0060) {
 		group = getgrgid(st.st_gid);
 		if (group) {
@@ -41,17 +50,19 @@ static void check_node(struct doctor *doctor, const char *subsystem, const char 
 		       const char *whose)
 {
 	char path[PATH_MAX];
-	int err;
+	int fd, err;
 
 	snprintf(path, sizeof(path), "%s/dev/infiniband/%s", doctor->root, node);
-	if (!eaccess(path, R_OK | W_OK)) {
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd >= 0) {
+		close(fd);
 		doctor_say(doctor, DOCTOR_OK, "/dev/infiniband/%s (%s) is readable and writable",
 			   node, whose);
 		return;
 	}
 	err = errno;
 	if (err == EACCES || err == EPERM || err == EROFS)
-		fix_mode(doctor, path, node);
+		fix_access(doctor, err, path, node);
 	else
 		fix_missing(doctor, subsystem, node);
 	doctor_say(doctor, DOCTOR_FAIL, "/dev/infiniband/%s (%s): %s", node, whose, strerror(err));

@@ -2,7 +2,12 @@
 /* fi_doctor on modules, devices, versions of interfaces and device files. */
 #include "unit.h"
 
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "doctor_rig.h"
@@ -148,14 +153,70 @@ static void test_files_of_group(void **state)
 	rig_expect("fail", "uverbs0 (rxe0): Permission denied", "usermod -aG daemon");
 }
 
+/* The mode of a device file does not tell that its mount forbids to open it. */
+static void test_files_of_mount(void **state)
+{
+	char dir[256], path[300];
+	bool made;
+
+	(void)state;
+	if (geteuid() || unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		skip();
+	rig_healthy();
+	rig_listen();
+	snprintf(dir, sizeof(dir), "%s/dev/infiniband", doctor.root);
+	snprintf(path, sizeof(path), "%s/uverbs0", dir);
+	assert_int_equal(mount("none", dir, "tmpfs", MS_NODEV, NULL), 0);
+	rig_file("/dev/infiniband/rdma_cm", "");
+	made = !mknod(path, S_IFCHR, makedev(1, 3)) && !chmod(path, 0666);
+	doctor_access(&doctor);
+	assert_int_equal(umount(dir), 0);
+	rig_heard();
+	if (!made)
+		skip();
+	rig_expect("fail", "uverbs0 (rxe0): Permission denied",
+		   "start the container with --device=/dev/infiniband/uverbs0");
+	rig_expect("ok", "/dev/infiniband/rdma_cm (connection manager) is readable", NULL);
+}
+
+/* A file that nobody may change gives the error of a device that a control group forbids. */
+static void test_files_of_control_group(void **state)
+{
+	char command[256];
+	bool made;
+
+	(void)state;
+	rig_healthy();
+	rig_listen();
+	snprintf(command, sizeof(command), "chattr +i %s/dev/infiniband/uverbs0 2>/dev/null",
+		 doctor.root);
+	made = !system(command);
+	doctor_access(&doctor);
+	rig_heard();
+	if (!made)
+		skip();
+	*strchr(command, '+') = '-';
+	assert_int_equal(system(command), 0);
+	rig_expect("fail", "uverbs0 (rxe0): Operation not permitted",
+		   "start the container with --device=/dev/infiniband/uverbs0");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_healthy),	  TEST(test_nothing),	      TEST(test_built_in),
-		TEST(test_no_driver),	  TEST(test_driver),	      TEST(test_versions),
-		TEST(test_files_missing), TEST(test_files_forbidden), TEST(test_files_of_group),
+		TEST(test_healthy),
+		TEST(test_nothing),
+		TEST(test_built_in),
+		TEST(test_no_driver),
+		TEST(test_driver),
+		TEST(test_versions),
+		TEST(test_files_missing),
+		TEST(test_files_forbidden),
+		TEST(test_files_of_group),
+		TEST(test_files_of_mount),
+		TEST(test_files_of_control_group),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
