@@ -12,10 +12,11 @@ void ofi_rdm_ack_init(struct ofi_rdm_ack *ack, const struct ofi_rdm_ack_params *
 		.params = params,
 		.timer = OFI_RDM_ACK_NEVER,
 		.owes = OFI_RDM_ACK_NEVER,
+		.next = first,
+		.oldest = first,
 		.order = 1,
 		.reorder = params->reorder,
 	};
-	ofi_rdm_seq_out_init(&ack->out, first);
 }
 
 static uint64_t ack_between(uint64_t value, uint64_t min, uint64_t max)
@@ -35,7 +36,7 @@ uint64_t ofi_rdm_ack_timeout(const struct ofi_rdm_ack *ack)
 	timeout = ack_between(timeout << ack->backoff, params->min, params->max);
 	/* Sequence numbers begin at a random number, so peers subtract different parts. */
 	if (ack->backoff)
-		timeout -= ofi_rdm_ack_part(timeout, ack->out.oldest + ack->order * 0x9e3779b9);
+		timeout -= ofi_rdm_ack_part(timeout, ack->oldest + ack->order * 0x9e3779b9);
 	return timeout;
 }
 
@@ -68,7 +69,7 @@ static void ack_transmit(struct ofi_rdm_ack *ack, struct ofi_rdm_ack_node *node,
 void ofi_rdm_ack_sent(struct ofi_rdm_ack *ack, struct ofi_rdm_ack_node *node, uint64_t now)
 {
 	node->next = NULL;
-	node->number = ofi_rdm_seq_out_take(&ack->out);
+	node->number = ack->next++;
 	node->again = false;
 	if (ack->first) {
 		ack->last->next = node;
@@ -83,7 +84,7 @@ void ofi_rdm_ack_sent(struct ofi_rdm_ack *ack, struct ofi_rdm_ack_node *node, ui
 /* Rejects numbers and transmissions that were never sent. */
 static bool ack_is_possible(const struct ofi_rdm_ack *ack, const struct ofi_rdm_ack_words *words)
 {
-	int32_t sent = ofi_rdm_seq_distance(words->next, ack->out.next);
+	int32_t sent = ofi_rdm_seq_distance(words->next, ack->next);
 
 	if (sent < 0 || ofi_rdm_seq_distance(words->echo, ack->order) <= 0)
 		return false;
@@ -127,7 +128,6 @@ static void ack_complete(struct ofi_rdm_ack *ack, struct ofi_rdm_ack_node *node,
 {
 	uint64_t rtt = now - node->sent;
 
-	ofi_rdm_seq_out_arrived(&ack->out, node->number);
 	news->count++;
 	if (node->order == echo)
 		news->rtt = (uint32_t)ack_between(rtt, 1, UINT32_MAX / 16);
@@ -157,6 +157,7 @@ static void ack_sort(struct ofi_rdm_ack *ack, const struct ofi_rdm_ack_words *wo
 		ack_complete(ack, node, words->echo, now, news);
 	}
 	*done = NULL;
+	ack->oldest = ack->first ? ack->first->number : ack->next;
 }
 
 bool ofi_rdm_ack_take(struct ofi_rdm_ack *ack, const struct ofi_rdm_ack_words *words, uint64_t now,

@@ -73,13 +73,14 @@ struct ofi_rdm_ack_node {
 
 struct ofi_rdm_ack {
 	const struct ofi_rdm_ack_params *params;
-	struct ofi_rdm_seq_out out;
 	/* Unacknowledged packets in the order of their numbers. */
 	struct ofi_rdm_ack_node *first, *last;
 	uint64_t timer; /* timeout of the first packet */
 	/* Last packet from the peer, or first transmission after idling. */
 	uint64_t last_arrival;
 	uint64_t owes;	       /* deadline for the acknowledgment to be sent */
+	uint32_t next;	       /* number of the next packet */
+	uint32_t oldest;       /* the first unacknowledged number, or `next` */
 	uint32_t order;	       /* number of the next transmission */
 	uint32_t newest;       /* newest transmission known to have arrived */
 	uint32_t srtt, rttvar; /* in eighths and quarters of a microsecond */
@@ -117,7 +118,13 @@ enum ofi_rdm_ack_due {
 void ofi_rdm_ack_init(struct ofi_rdm_ack *ack, const struct ofi_rdm_ack_params *params,
 		      uint32_t first);
 
-/* Records a new packet, for which ofi_rdm_seq_out_open(&ack->out) is true. */
+/* Returns true if another packet fits in the window. */
+static inline bool ofi_rdm_ack_is_open(const struct ofi_rdm_ack *ack)
+{
+	return ack->next - ack->oldest < OFI_RDM_SEQ_WINDOW;
+}
+
+/* Records a new packet, for which the window is open. */
 void ofi_rdm_ack_sent(struct ofi_rdm_ack *ack, struct ofi_rdm_ack_node *node, uint64_t now);
 /*
  * Processes a received acknowledgment. Returns false, without changing anything, if it is

@@ -1,33 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Sequence numbers: the packets that a sender has in flight, and those that a receiver keeps and
- * delivers.
- */
+/* Sequence numbers: the packets that a receiver keeps and delivers. */
 #include "seq.h"
-
-void ofi_rdm_seq_out_init(struct ofi_rdm_seq_out *out, uint32_t first)
-{
-	*out = (struct ofi_rdm_seq_out){ .oldest = first, .next = first };
-}
-
-bool ofi_rdm_seq_out_waits(const struct ofi_rdm_seq_out *out, uint32_t number)
-{
-	uint32_t at = number - out->oldest;
-
-	return at < out->next - out->oldest && !(out->arrived >> at & 1);
-}
-
-bool ofi_rdm_seq_out_arrived(struct ofi_rdm_seq_out *out, uint32_t number)
-{
-	if (!ofi_rdm_seq_out_waits(out, number))
-		return false;
-	out->arrived |= 1ULL << (number - out->oldest);
-	while (out->arrived & 1) {
-		out->arrived >>= 1;
-		out->oldest++;
-	}
-	return true;
-}
 
 struct ofi_rdm_seq_node *ofi_rdm_seq_begin(struct ofi_rdm_seq_in *in, uint32_t incarnation,
 					   uint32_t first)

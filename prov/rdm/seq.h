@@ -14,8 +14,9 @@
  * only: those from before a restart are dropped, however late they arrive. The caller learns the
  * incarnation, and the number that it begins with, by other means.
  *
- * A reliable transport needs nothing else: a packet has arrived when its work request completes, in
- * whatever order they complete. A transport that loses packets adds ack.h.
+ * This is the receiver's side. A sender on a reliable transport only counts: a packet has arrived
+ * when its work request completes, in whatever order they complete. For a transport that loses
+ * packets, ack.h has the sender's side.
  */
 #ifndef OFI_RDM_SEQ_H
 #define OFI_RDM_SEQ_H
@@ -25,13 +26,6 @@
 #include <stdint.h>
 
 enum { OFI_RDM_SEQ_WINDOW = 64 };
-
-/* The sender's side: the packets to one peer. */
-struct ofi_rdm_seq_out {
-	uint32_t oldest;  /* the first number not known to have arrived */
-	uint32_t next;	  /* number of the next packet */
-	uint64_t arrived; /* bit i: oldest + i has arrived; bit 0 is never set */
-};
 
 /* The receiver's node in the buffer of a packet that is kept. */
 struct ofi_rdm_seq_node {
@@ -65,26 +59,6 @@ static inline int32_t ofi_rdm_seq_distance(uint32_t from, uint32_t to)
 {
 	return (int32_t)(to - from);
 }
-
-/* Initializes the state; the first packet gets the number `first`. */
-void ofi_rdm_seq_out_init(struct ofi_rdm_seq_out *out, uint32_t first);
-/* Records that the number has arrived. Returns false if it was not sent, or had arrived before. */
-bool ofi_rdm_seq_out_arrived(struct ofi_rdm_seq_out *out, uint32_t number);
-
-/* Returns true if another packet fits in the window. */
-static inline bool ofi_rdm_seq_out_open(const struct ofi_rdm_seq_out *out)
-{
-	return out->next - out->oldest < OFI_RDM_SEQ_WINDOW;
-}
-
-/* Returns the number for a packet that is sent now; the window is open. */
-static inline uint32_t ofi_rdm_seq_out_take(struct ofi_rdm_seq_out *out)
-{
-	return out->next++;
-}
-
-/* Returns true if the number was sent and is not known to have arrived. */
-bool ofi_rdm_seq_out_waits(const struct ofi_rdm_seq_out *out, uint32_t number);
 
 /*
  * Starts an incarnation of the peer, which is not 0 and begins with the number `first`. Returns the

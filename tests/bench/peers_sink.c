@@ -82,7 +82,7 @@ static struct peers_awake *wake(uint32_t peer)
 static void sleep_now(struct peers_awake *awake)
 {
 	sink_of(awake)->rest = (struct vrb_ud_rest){
-		.out = awake->ack.out.next,
+		.out = awake->ack.next,
 		.in = awake->in.next,
 		.order = awake->ack.order,
 		.echo = awake->ack.echo,

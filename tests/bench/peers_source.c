@@ -94,7 +94,7 @@ static void pump(struct peers_source *source)
 {
 	struct peers_tx *tx;
 
-	while (has_work(source) && ofi_rdm_seq_out_open(&source->ack.out) &&
+	while (has_work(source) && ofi_rdm_ack_is_open(&source->ack) &&
 	       send_time(source) <= peers_us()) {
 		tx = tx_new(source, VRB_UD_SEND);
 		tx->packet.message = source->next++;

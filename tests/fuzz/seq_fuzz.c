@@ -104,8 +104,7 @@ static void send_some(uint32_t count)
 {
 	struct sent *sent;
 
-	while (count-- && ofi_rdm_seq_out_open(&ack.out) &&
-	       ofi_rdm_cwnd_time(&cwnd, under_way) <= now) {
+	while (count-- && ofi_rdm_ack_is_open(&ack) && ofi_rdm_cwnd_time(&cwnd, under_way) <= now) {
 		for (sent = sents; sent->used; sent++)
 			;
 		sent->used = true;
@@ -118,7 +117,7 @@ static void send_some(uint32_t count)
 static void take_words(uint32_t random)
 {
 	struct ofi_rdm_ack_words words = {
-		.next = ack.out.oldest - 2 + (random & 7),
+		.next = ack.oldest - 2 + (random & 7),
 		.echo = ack.order - (random >> 3 & 7),
 		.early = (uint64_t)(random >> 6) << (random & 15),
 		.doubles = (uint16_t)(random >> 20),

@@ -210,7 +210,7 @@ static void aim(struct vrb_ud_head *head, struct vrb_ud_place *place)
 	head->to = htole32(peer[0]->rc.qp_num);
 	head->from = htole32(peer[1]->rc.qp_num);
 	head->number = htole32(ud->in.next + head->number % 70 - 3);
-	head->next = htole32(ud->ack.out.oldest + head->next % 70 - 3);
+	head->next = htole32(ud->ack.oldest + head->next % 70 - 3);
 	head->echo = htole32(ud->ack.order + head->echo % 8 - 4);
 	if (place->key & 1)
 		place->key = htole32(peer[0]->node->mr.rkey);

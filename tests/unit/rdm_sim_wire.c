@@ -149,13 +149,14 @@ static bool launch(struct sim_qp *qp)
 		complete(qp, wr);
 		return true;
 	}
-	SIM_CHECK(ofi_rdm_seq_out_open(&qp->ack.out));
-	if (sim.options.unreliable)
+	if (sim.options.unreliable) {
+		SIM_CHECK(ofi_rdm_ack_is_open(&qp->ack));
 		ofi_rdm_ack_sent(&qp->ack, &wr->node, *clock_of(qp));
-	else if (free_packet())
-		wr->node.number = ofi_rdm_seq_out_take(&qp->ack.out);
-	else
+	} else if (free_packet()) {
+		wr->node.number = qp->ack.next++;
+	} else {
 		return false;
+	}
 	qp->launched++;
 	SIM_CHECK(transmit(qp, wr));
 	return true;
@@ -191,8 +192,6 @@ static void take_data(struct sim_qp *at, struct sim_packet *p)
 	SIM_CHECK(verdict != OFI_RDM_SEQ_DUPLICATE || sim.options.unreliable);
 	sim.early += verdict == OFI_RDM_SEQ_KEEP;
 	sim.doubles += verdict == OFI_RDM_SEQ_DUPLICATE;
-	if (!sim.options.unreliable)
-		SIM_CHECK(ofi_rdm_seq_out_arrived(&p->qp->ack.out, p->number));
 	if (!sim.options.unreliable)
 		complete(p->qp, p->wr);
 	p->used = verdict == OFI_RDM_SEQ_KEEP;

@@ -139,7 +139,7 @@ static void send_new(struct node *n)
 {
 	struct buffer *b = n->buffers;
 
-	if (!ofi_rdm_seq_out_open(&n->ack.out))
+	if (!ofi_rdm_ack_is_open(&n->ack))
 		return;
 	while (b->used)
 		b++;
@@ -287,10 +287,10 @@ static void settle(void)
 static void check_all(const struct node *n)
 {
 	const struct node *other = &w.nodes[n == w.nodes];
-	uint32_t sent = n->ack.out.next - n->first;
+	uint32_t sent = n->ack.next - n->first;
 
 	assert_null(n->ack.first);
-	assert_int_equal(n->ack.out.oldest, n->ack.out.next);
+	assert_int_equal(n->ack.oldest, n->ack.next);
 	/* The other node may have restarted without this node learning about it. */
 	if (other->in.incarnation != n->incarnation || n->peer != other->incarnation) {
 		assert_true(!sent || w.restarted);

@@ -220,6 +220,61 @@ static void test_copies(void **state)
 	assert_int_equal(ofi_rdm_ack_due(&ack, 11, &again), OFI_RDM_ACK_NOTHING);
 }
 
+/* Numbers wrap around. The oldest packet keeps the window shut, whatever arrived after it. */
+static void test_window(void **state)
+{
+	struct ofi_rdm_ack_node nodes[OFI_RDM_SEQ_WINDOW];
+	uint32_t i, first = UINT32_MAX - 3;
+	struct ofi_rdm_ack_news news;
+	struct ofi_rdm_ack ack;
+	uint64_t early = 0;
+
+	(void)state;
+	ofi_rdm_ack_init(&ack, &params, first);
+	for (i = 0; i < OFI_RDM_SEQ_WINDOW; i++) {
+		assert_true(ofi_rdm_ack_is_open(&ack));
+		ofi_rdm_ack_sent(&ack, &nodes[i], 0);
+		assert_int_equal(nodes[i].number, first + i);
+	}
+	assert_false(ofi_rdm_ack_is_open(&ack));
+	/* All packets but the oldest arrive in reverse order. */
+	for (i = OFI_RDM_SEQ_WINDOW - 1; i > 0; i--) {
+		early |= 1ULL << i;
+		ack_now(&ack, first, early, i + 1, 10, &news);
+		assert_int_equal(news.count, 1);
+		ack_now(&ack, first, early, i + 1, 10, &news);
+		assert_int_equal(news.count, 0);
+	}
+	assert_false(ofi_rdm_ack_is_open(&ack));
+	ack_now(&ack, first + OFI_RDM_SEQ_WINDOW, 0, 1, 10, &news);
+	assert_ptr_equal(news.done, &nodes[0]);
+	assert_int_equal(ack.oldest, ack.next);
+	assert_true(ofi_rdm_ack_is_open(&ack));
+}
+
+/* The window moves to the oldest packet that is left. */
+static void test_hole(void **state)
+{
+	struct ofi_rdm_ack_node nodes[OFI_RDM_SEQ_WINDOW + 4];
+	struct ofi_rdm_ack_news news;
+	struct ofi_rdm_ack ack;
+	int i;
+
+	(void)state;
+	ofi_rdm_ack_init(&ack, &params, 0);
+	send_many(&ack, nodes, OFI_RDM_SEQ_WINDOW);
+	/* All but 1 and 4 of the first six arrive. */
+	ack_now(&ack, 1, 0x16, 6, 70, &news);
+	assert_int_equal(ack.oldest, 1);
+	ack_now(&ack, 4, 2, 6, 71, &news);
+	assert_int_equal(ack.oldest, 4);
+	for (i = 0; i < 4; i++) {
+		assert_true(ofi_rdm_ack_is_open(&ack));
+		ofi_rdm_ack_sent(&ack, &nodes[OFI_RDM_SEQ_WINDOW + i], 72);
+	}
+	assert_false(ofi_rdm_ack_is_open(&ack));
+}
+
 static void test_lies(void **state)
 {
 	static const struct ofi_rdm_ack_words lies[] = {
@@ -248,7 +303,7 @@ static void test_lies(void **state)
 	ack_now(&ack, 1, 0, 1, 51, &news);
 	ack_now(&ack, 0x90000000, 1ULL << 63, 0, 52, &news);
 	assert_int_equal(news.count, 0);
-	assert_int_equal(ack.out.oldest, 2);
+	assert_int_equal(ack.oldest, 2);
 }
 
 /* Acknowledgements are delayed, except after a gap or a duplicate. */
@@ -341,6 +396,7 @@ int main(void)
 		cmocka_unit_test(test_copies),	cmocka_unit_test(test_lies),
 		cmocka_unit_test(test_delayed), cmocka_unit_test(test_silence),
 		cmocka_unit_test(test_size),	cmocka_unit_test(test_pause),
+		cmocka_unit_test(test_window),	cmocka_unit_test(test_hole),
 	};
 
 	return cmocka_run_group_tests_name("rdm_ack_rules", tests, NULL, NULL);

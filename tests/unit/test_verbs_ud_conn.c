@@ -86,7 +86,7 @@ static struct vrb_ud_packet refusal(void)
 		.to = active->rc.qp_num,
 		.from = passive->rc.qp_num,
 		.id = VRB_UD_UNKNOWN,
-		.words = { .next = ud->ack.out.oldest, .echo = ud->ack.order - 1 },
+		.words = { .next = ud->ack.oldest, .echo = ud->ack.order - 1 },
 	};
 }
 

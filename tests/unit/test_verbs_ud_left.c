@@ -20,7 +20,7 @@ static void say_packet(struct vrb_ud_packet packet)
 
 	packet.to = ud_flow_conns[0]->rc.qp_num;
 	packet.from = ud_flow_conns[1]->rc.qp_num;
-	packet.words.next = ud->ack.out.next;
+	packet.words.next = ud->ack.next;
 	len = vrb_ud_build(bytes, &packet);
 	vrb_ud_stamp(bytes, ud->in.next, ud->ack.echo + 1, &packet.words, 0);
 	ud_net_inject(1, ud_net_qpn(1), 0, bytes, len);

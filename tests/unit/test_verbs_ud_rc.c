@@ -377,7 +377,7 @@ static void say(uint32_t ahead, uint32_t number, uint32_t psn, uint32_t reads, u
 		.id = psn,
 		.asked = reads,
 		.addr = mtu,
-		.words = { .next = ud->ack.out.next },
+		.words = { .next = ud->ack.next },
 	};
 	uint8_t bytes[VRB_UD_HEAD_MAX] __attribute__((aligned(8)));
 	size_t len = vrb_ud_build(bytes, &packet);

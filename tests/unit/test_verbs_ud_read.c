@@ -463,7 +463,7 @@ static void data_for_a_read_of_the_device_are_refused(void **state)
 	struct vrb_ud_packet packet = { .kind = VRB_UD_DATA,
 					.to = active->rc.qp_num,
 					.from = passive->rc.qp_num,
-					.words = { .next = active->rc.ud->ack.out.next },
+					.words = { .next = active->rc.ud->ack.next },
 					.payload = other,
 					.len = 10 };
 	uint8_t bytes[VRB_UD_HEAD_MAX + 10] __attribute__((aligned(8)));
@@ -472,7 +472,7 @@ static void data_for_a_read_of_the_device_are_refused(void **state)
 	(void)state;
 	ud_net_set(&stuck);
 	read_some(&slots[0], buffer, LONG);
-	vrb_ud_stamp(bytes, passive->rc.ud->ack.out.next, 1, &packet.words, 0);
+	vrb_ud_stamp(bytes, passive->rc.ud->ack.next, 1, &packet.words, 0);
 	memset(bytes + len, 0x77, 10);
 	ud_net_inject(1, ud_net_qpn(1), 0, bytes, len + 10);
 	done(1, 0);

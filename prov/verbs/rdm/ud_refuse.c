@@ -117,13 +117,23 @@ bool vrb_ud_waits_for_first(const struct vrb_ud_conn *ud)
 	return ud->letter && ud->letter->kind == VRB_UD_ANSWER && !ud->over;
 }
 
+/* Returns true if the packet with that number was sent and is not acknowledged. */
+static bool is_unacked(const struct vrb_ud_conn *ud, uint32_t number)
+{
+	const struct ofi_rdm_ack_node *node = ud->ack.first;
+
+	while (node && node->number != number)
+		node = node->next;
+	return node;
+}
+
 bool vrb_ud_is_refusal(const struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
 {
 	const struct ofi_rdm_ack_words *words = &packet->words;
 
 	if (vrb_ud_waits_for_first(ud))
 		return true;
-	return ofi_rdm_seq_out_waits(&ud->ack.out, words->next) &&
+	return is_unacked(ud, words->next) &&
 	       ofi_rdm_seq_distance(ud->ack.newest, words->echo) > 0 &&
 	       ofi_rdm_seq_distance(words->echo, ud->ack.order) > 0;
 }

@@ -61,7 +61,7 @@ static void launch(struct vrb_ud_conn *ud, struct vrb_ud_tx *tx)
 	if (tx->wr) {
 		tx->wr->flying++;
 		tx->wr->last = tx->node.number;
-		ud->ordered = ud->ack.out.next;
+		ud->ordered = ud->ack.next;
 	}
 	vrb_ud_transmit(ud, tx);
 }
@@ -262,7 +262,7 @@ static bool send_empty(struct vrb_ud_conn *ud, enum vrb_ud_kind kind)
 	tx->len = (uint32_t)vrb_ud_build(tx->bytes, &packet);
 	launch(ud, tx);
 	if (kind != VRB_UD_NOTHING)
-		ud->ordered = ud->ack.out.next;
+		ud->ordered = ud->ack.next;
 	if (kind == VRB_UD_BACK)
 		vrb_ud_back_sent(ud);
 	return true;
@@ -322,8 +322,7 @@ static bool has_room(const struct vrb_ud_conn *ud)
 static bool may_send(const struct vrb_ud_conn *ud)
 {
 	return ud->path && !ud->over && !ud->broken && TAILQ_EMPTY(&ud->not_ready) &&
-	       ofi_rdm_seq_out_open(&ud->ack.out) && has_room(ud) &&
-	       send_time(ud) <= vrb_ud_of(ud)->now;
+	       ofi_rdm_ack_is_open(&ud->ack) && has_room(ud) && send_time(ud) <= vrb_ud_of(ud)->now;
 }
 
 void vrb_ud_pump(struct vrb_ud_conn *ud)

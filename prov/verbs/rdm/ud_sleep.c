@@ -198,7 +198,7 @@ static struct vrb_ud_rest rest_now(const struct vrb_ud_conn *ud)
 {
 	return (struct vrb_ud_rest){
 		.path = ud->path,
-		.out = ud->ack.out.next,
+		.out = ud->ack.next,
 		.in = ud->in.next,
 		.order = ud->ack.order,
 		.echo = ud->ack.echo,
