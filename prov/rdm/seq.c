@@ -2,12 +2,11 @@
 /* Sequence numbers: the packets that a receiver keeps and delivers. */
 #include "seq.h"
 
-struct ofi_rdm_seq_node *ofi_rdm_seq_begin(struct ofi_rdm_seq_in *in, uint32_t incarnation,
-					   uint32_t first)
+struct ofi_rdm_seq_node *ofi_rdm_seq_begin(struct ofi_rdm_seq_in *in, uint32_t first)
 {
 	struct ofi_rdm_seq_node *kept = in->first;
 
-	*in = (struct ofi_rdm_seq_in){ .incarnation = incarnation, .next = first };
+	*in = (struct ofi_rdm_seq_in){ .next = first };
 	return kept;
 }
 
@@ -32,13 +31,11 @@ static void seq_advance(struct ofi_rdm_seq_in *in)
 	in->early >>= 1;
 }
 
-enum ofi_rdm_seq_verdict ofi_rdm_seq_arrive(struct ofi_rdm_seq_in *in, uint32_t incarnation,
-					    uint32_t number, struct ofi_rdm_seq_node *node)
+enum ofi_rdm_seq_verdict ofi_rdm_seq_arrive(struct ofi_rdm_seq_in *in, uint32_t number,
+					    struct ofi_rdm_seq_node *node)
 {
 	int32_t at = ofi_rdm_seq_distance(in->next, number);
 
-	if (!in->incarnation || incarnation != in->incarnation)
-		return OFI_RDM_SEQ_STRANGER;
 	if (at < 0)
 		return OFI_RDM_SEQ_DUPLICATE;
 	if (at >= OFI_RDM_SEQ_WINDOW)

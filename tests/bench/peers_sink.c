@@ -75,7 +75,7 @@ static struct peers_awake *wake(uint32_t peer)
 	awake->ack.doubles = rest->doubles;
 	awake->ack.its_doubles = rest->its_doubles;
 	awake->ack.reorder = rest->reorder;
-	ofi_rdm_seq_begin(&awake->in, 1, rest->in);
+	ofi_rdm_seq_begin(&awake->in, rest->in);
 	return awake;
 }
 
@@ -178,7 +178,7 @@ void peers_sink_accepted(uint32_t peer)
 
 	if (!sink->met) {
 		sink->met = true;
-		ofi_rdm_seq_begin(&awake_new(peer, 1)->in, 1, sink->first);
+		ofi_rdm_seq_begin(&awake_new(peer, 1)->in, sink->first);
 	} else if (!sink->awake || sink->awake->letter.at == OFI_RDM_DUE_NEVER) {
 		return;
 	}
@@ -244,8 +244,8 @@ static bool take_numbered(struct peers_awake *awake, struct peers_rx *rx)
 		peers.counts.crowded++;
 		return false;
 	}
-	verdict = ofi_rdm_seq_arrive(&awake->in, 1, rx->packet.number, &rx->node);
-	if (verdict > OFI_RDM_SEQ_DUPLICATE)
+	verdict = ofi_rdm_seq_arrive(&awake->in, rx->packet.number, &rx->node);
+	if (verdict == OFI_RDM_SEQ_BEYOND)
 		peers_die("a number is impossible", awake->peer);
 	if (verdict == OFI_RDM_SEQ_DELIVER) {
 		deliver(awake, &rx->packet);

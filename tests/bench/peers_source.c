@@ -52,7 +52,7 @@ void peers_source_init(struct peers_source *source, uint32_t first, uint32_t sin
 {
 	ofi_rdm_ack_init(&source->ack, &peers_ack_params, first);
 	ofi_rdm_cwnd_init(&source->cwnd, &cwnd_params);
-	ofi_rdm_seq_begin(&source->in, 1, sink_first);
+	ofi_rdm_seq_begin(&source->in, sink_first);
 	source->letter.at = OFI_RDM_DUE_NEVER;
 	source->letter.wait = VRB_UD_LETTER_US;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Arbitrary sequence numbers and acknowledgements from a peer: each number of an incarnation is
+ * Arbitrary sequence numbers and acknowledgements from a peer: each number of a connection is
  * delivered once and in order, kept packets stay within the window, and each sent packet completes
- * once. The input is a list of records: a byte with the kind of event and the incarnation, and four
- * bytes with a distance from the next expected number or other parameters.
+ * once. The input is a list of records: a byte with the kind of event, and four bytes with a
+ * distance from the next expected number or other parameters.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -59,11 +59,11 @@ static void release(struct ofi_rdm_seq_node *node)
 	kept--;
 }
 
-static void restart(uint32_t incarnation, uint32_t first)
+static void restart(uint32_t first)
 {
 	struct ofi_rdm_seq_node *node, *next;
 
-	for (node = ofi_rdm_seq_begin(&in, incarnation, first); node; node = next) {
+	for (node = ofi_rdm_seq_begin(&in, first); node; node = next) {
 		next = node->next;
 		release(node);
 	}
@@ -75,15 +75,14 @@ static void restart(uint32_t incarnation, uint32_t first)
 	under_way = 0;
 }
 
-static void arrive(uint32_t incarnation, uint32_t number)
+static void arrive(uint32_t number)
 {
 	struct slot *slot = free_slot();
-	enum ofi_rdm_seq_verdict verdict =
-		ofi_rdm_seq_arrive(&in, incarnation, number, &slot->node);
+	enum ofi_rdm_seq_verdict verdict = ofi_rdm_seq_arrive(&in, number, &slot->node);
 	struct ofi_rdm_seq_node *node;
 
 	if (verdict == OFI_RDM_SEQ_DELIVER) {
-		check(number == due && incarnation == in.incarnation);
+		check(number == due);
 		due++;
 		while ((node = ofi_rdm_seq_pop(&in))) {
 			check(node->number == due++);
@@ -94,7 +93,7 @@ static void arrive(uint32_t incarnation, uint32_t number)
 		slot->kept = true;
 		kept++;
 	} else {
-		check(number != due || incarnation != in.incarnation);
+		check(number != due);
 	}
 	if (verdict <= OFI_RDM_SEQ_DUPLICATE)
 		ofi_rdm_ack_arrived(&ack, &in, number * 7, verdict, now);
@@ -147,7 +146,7 @@ static void work(uint32_t time)
 	now += time;
 	while ((what = ofi_rdm_ack_due(&ack, now, &node)) != OFI_RDM_ACK_NOTHING) {
 		if (what == OFI_RDM_ACK_GIVE_UP) {
-			restart(in.incarnation, due);
+			restart(due);
 			break;
 		}
 		check(((struct sent *)node)->used && ++again <= OFI_RDM_SEQ_WINDOW + 1);
@@ -166,7 +165,7 @@ static void take_input(uint8_t what, uint32_t number)
 {
 	switch (what & 0xf) {
 	case 0xf:
-		restart(what >> 5 | 1, number);
+		restart(number);
 		break;
 	case 0xe:
 	case 0xd:
@@ -182,9 +181,8 @@ static void take_input(uint8_t what, uint32_t number)
 		break;
 	default:
 		/* Most numbers are close to the expected one. */
-		arrive(what >> 5,
-		       due - OFI_RDM_SEQ_WINDOW / 2 +
-			       (what & 0x10 ? number % (2 * OFI_RDM_SEQ_WINDOW) : number));
+		arrive(due - OFI_RDM_SEQ_WINDOW / 2 +
+		       (what & 0x10 ? number % (2 * OFI_RDM_SEQ_WINDOW) : number));
 		break;
 	}
 }
@@ -198,11 +196,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	kept = 0;
 	now = 0;
 	in.first = NULL;
-	restart(1, UINT32_MAX - 5);
+	restart(UINT32_MAX - 5);
 	for (; size >= WORD; data += WORD, size -= WORD) {
 		memcpy(&number, data + 1, sizeof(number));
 		take_input(data[0], number);
 	}
-	restart(1, 0);
+	restart(0);
 	return 0;
 }

@@ -83,7 +83,8 @@ struct sim_qp {
 	unsigned int launched;
 	uint64_t clock; /* of the pair; kept by the end with the smaller number */
 	struct ofi_rdm_ack ack;
-	struct ofi_rdm_seq_in in; /* the incarnation is the number of the connection */
+	struct ofi_rdm_seq_in in;
+	uint32_t session; /* number of the connection, 0: none */
 };
 
 /* A packet on the wire, or one that arrived early and waits for its turn. */

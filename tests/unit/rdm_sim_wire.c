@@ -30,8 +30,9 @@ static uint64_t *clock_of(struct sim_qp *qp)
 
 static void forget_kept(struct sim_qp *qp, uint32_t session, uint32_t first)
 {
-	struct ofi_rdm_seq_node *node = ofi_rdm_seq_begin(&qp->in, session, first);
+	struct ofi_rdm_seq_node *node = ofi_rdm_seq_begin(&qp->in, first);
 
+	qp->session = session;
 	for (; node; node = node->next)
 		((struct sim_packet *)node)->used = false;
 }
@@ -103,7 +104,7 @@ static bool put_on_wire(const struct sim_packet *packet)
 /* Sends the packet of a work request, or an acknowledgement only if wr is NULL. */
 static bool transmit(struct sim_qp *qp, struct sim_wr *wr)
 {
-	struct sim_packet p = { .qp = qp, .session = qp->in.incarnation, .wr = wr };
+	struct sim_packet p = { .qp = qp, .session = qp->session, .wr = wr };
 
 	if (sim.options.unreliable)
 		ofi_rdm_ack_fill(&qp->ack, &qp->in, &p.words);
@@ -184,10 +185,10 @@ static void deliver(struct sim_packet *p)
 
 static void take_data(struct sim_qp *at, struct sim_packet *p)
 {
-	enum ofi_rdm_seq_verdict verdict =
-		ofi_rdm_seq_arrive(&at->in, p->session, p->number, &p->node);
+	enum ofi_rdm_seq_verdict verdict = ofi_rdm_seq_arrive(&at->in, p->number, &p->node);
 	uint32_t order = p->order;
 
+	SIM_CHECK(at->session);
 	SIM_CHECK(verdict <= OFI_RDM_SEQ_DUPLICATE);
 	SIM_CHECK(verdict != OFI_RDM_SEQ_DUPLICATE || sim.options.unreliable);
 	sim.early += verdict == OFI_RDM_SEQ_KEEP;
@@ -210,7 +211,7 @@ static void arrive(struct sim_packet *p)
 	struct sim_qp *at = sim_qp_other(p->qp);
 
 	p->on_wire = false;
-	if (!at->peer.up || at->broken || p->session != at->in.incarnation) {
+	if (!at->peer.up || at->broken || p->session != at->session) {
 		sim.stale++;
 		p->used = false;
 		return;

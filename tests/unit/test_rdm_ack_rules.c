@@ -310,31 +310,31 @@ static void test_lies(void **state)
 static void test_delayed(void **state)
 {
 	struct ofi_rdm_seq_node node;
-	struct ofi_rdm_seq_in in = { .incarnation = 0 };
+	struct ofi_rdm_seq_in in = { .next = 0 };
 	struct ofi_rdm_ack_words words;
 	struct ofi_rdm_ack ack;
 	uint32_t i;
 
 	(void)state;
 	ofi_rdm_ack_init(&ack, &params, 0);
-	ofi_rdm_seq_begin(&in, 1, 0);
+	ofi_rdm_seq_begin(&in, 0);
 	for (i = 0; i < 3; i++) {
-		ofi_rdm_ack_arrived(&ack, &in, i + 1, ofi_rdm_seq_arrive(&in, 1, i, &node), 100);
+		ofi_rdm_ack_arrived(&ack, &in, i + 1, ofi_rdm_seq_arrive(&in, i, &node), 100);
 		assert_false(ofi_rdm_ack_is_owed(&ack, 129));
 		assert_true(ofi_rdm_ack_is_owed(&ack, 130));
 	}
-	ofi_rdm_ack_arrived(&ack, &in, 4, ofi_rdm_seq_arrive(&in, 1, 3, &node), 110);
+	ofi_rdm_ack_arrived(&ack, &in, 4, ofi_rdm_seq_arrive(&in, 3, &node), 110);
 	assert_true(ofi_rdm_ack_is_owed(&ack, 110));
 	ofi_rdm_ack_fill(&ack, &in, &words);
 	assert_int_equal(words.next, 4);
 	assert_int_equal(words.echo, 4);
 	assert_true(ofi_rdm_ack_next(&ack) == OFI_RDM_ACK_NEVER);
 	/* A gap, then a duplicate. */
-	ofi_rdm_ack_arrived(&ack, &in, 6, ofi_rdm_seq_arrive(&in, 1, 5, &node), 120);
+	ofi_rdm_ack_arrived(&ack, &in, 6, ofi_rdm_seq_arrive(&in, 5, &node), 120);
 	assert_true(ofi_rdm_ack_is_owed(&ack, 120));
 	ofi_rdm_ack_fill(&ack, &in, &words);
 	assert_int_equal(words.early, 2);
-	ofi_rdm_ack_arrived(&ack, &in, 7, ofi_rdm_seq_arrive(&in, 1, 2, &node), 130);
+	ofi_rdm_ack_arrived(&ack, &in, 7, ofi_rdm_seq_arrive(&in, 2, &node), 130);
 	assert_true(ofi_rdm_ack_is_owed(&ack, 130));
 	ofi_rdm_ack_fill(&ack, &in, &words);
 	assert_int_equal(words.doubles, 1);

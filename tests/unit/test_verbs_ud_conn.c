@@ -174,6 +174,24 @@ static void strangers_are_refused_rarely(void **state)
 	ud_net_exchange(active, passive);
 }
 
+/* Whoever asked for a connection takes no packet of it until the answer tells its first number. */
+static void no_packet_precedes_the_answer(void **state)
+{
+	struct vrb_ud_packet packet = { .kind = VRB_UD_SEND, .last = true, .order = 1 };
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+	struct ud_conn *asking = ud_net_conn(0);
+
+	(void)state;
+	asking->rc.ud->qpn = UD_STRANGER_QPN;
+	packet.to = asking->rc.qp_num;
+	packet.words.next = asking->rc.ud->ack.next;
+	inject(&packet);
+	ud_net_watch(1000, counts);
+	assert_int_equal(counts[IBV_WC_SUCCESS], 0);
+	assert_int_equal(asking->rc.ud->in.next, 0);
+	assert_int_equal(asking->endings, 0);
+}
+
 /* The refusal of an access is lost, too. */
 static void without_the_right(bool lost)
 {
@@ -451,6 +469,44 @@ static void a_receiver_that_exists_is_waited_for(void **state)
 	waited_for(&stopped);
 }
 
+/* The passive end gets a message in a packet that is so much later than the next one. */
+static void inject_early(uint32_t by)
+{
+	const struct vrb_ud_packet packet = {
+		.kind = VRB_UD_SEND,
+		.last = true,
+		.to = passive->rc.qp_num,
+		.from = active->rc.qp_num,
+		.number = passive->rc.ud->in.next + by,
+		.order = active->rc.ud->ack.order + by,
+		.words = { .next = active->rc.ud->in.next, .echo = active->rc.ud->ack.echo },
+	};
+	uint8_t bytes[VRB_UD_HEAD_MAX] __attribute__((aligned(8)));
+	size_t len = vrb_ud_build(bytes, &packet);
+
+	vrb_ud_stamp(bytes, packet.number, packet.order, &packet.words, 0);
+	ud_net_inject(0, ud_net_qpn(0), 1, bytes, len);
+}
+
+/* Only the packets of the window stay until those before them arrive. */
+static void a_packet_beyond_the_window_is_dropped(void **state)
+{
+	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
+	uint32_t echo;
+
+	(void)state;
+	ud_net_exchange(active, passive);
+	echo = passive->rc.ud->ack.echo;
+	inject_early(OFI_RDM_SEQ_WINDOW);
+	ud_net_watch(1, counts);
+	assert_int_equal(ud_nodes[1].rc.ud->kept, 0);
+	assert_int_equal(passive->rc.ud->ack.echo, echo);
+	inject_early(OFI_RDM_SEQ_WINDOW - 1);
+	ud_net_watch(1, counts);
+	assert_int_equal(ud_nodes[1].rc.ud->kept, 1);
+	assert_int_equal(passive->endings, 0);
+}
+
 /*
  * Packets that came before an earlier one leave receives for that one, also if they are from peers
  * that wait for buffers.
@@ -466,23 +522,8 @@ static void early_packets_leave_receives(void **state)
 	all = ud_nodes[1].rc.ud;
 	next = passive->rc.ud->in.next;
 	all->rq_depth = 16;
-	for (i = 1; i <= 20; i++) {
-		const struct vrb_ud_packet packet = {
-			.kind = VRB_UD_SEND,
-			.last = true,
-			.to = passive->rc.qp_num,
-			.from = active->rc.qp_num,
-			.number = next + i,
-			.order = active->rc.ud->ack.order + i,
-			.words = { .next = active->rc.ud->in.next,
-				   .echo = active->rc.ud->ack.echo },
-		};
-		uint8_t bytes[VRB_UD_HEAD_MAX] __attribute__((aligned(8)));
-		size_t len = vrb_ud_build(bytes, &packet);
-
-		vrb_ud_stamp(bytes, packet.number, packet.order, &packet.words, 0);
-		ud_net_inject(0, ud_net_qpn(0), 1, bytes, len);
-	}
+	for (i = 1; i <= 20; i++)
+		inject_early(i);
 	ud_net_pass(10);
 	ud_net_watch(1, counts);
 	assert_int_equal(all->kept, 8);
@@ -495,11 +536,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(early_packets_leave_receives, begin, end),
+		cmocka_unit_test_setup_teardown(a_packet_beyond_the_window_is_dropped, begin, end),
 		cmocka_unit_test_setup_teardown(a_peer_that_has_forgotten_says_so, begin, end),
 		cmocka_unit_test_setup_teardown(what_flies_is_not_quiet, begin, end),
 		cmocka_unit_test_setup_teardown(an_end_is_repeated, begin, end),
 		cmocka_unit_test_setup_teardown(a_refusal_has_to_know_everything, begin, end),
 		cmocka_unit_test_setup_teardown(strangers_are_refused_rarely, begin, end),
+		cmocka_unit_test_setup_teardown(no_packet_precedes_the_answer, begin, end),
 		cmocka_unit_test_setup_teardown(an_access_without_the_right, begin, end),
 		cmocka_unit_test_setup_teardown(an_access_without_the_right_whose_refusal_is_lost,
 						begin, end),

@@ -324,7 +324,7 @@ void vrb_ud_drop_received(struct vrb_ud_conn *ud)
 	struct ofi_rdm_seq_node *node, *next;
 	struct vrb_ud_rx *rx;
 
-	for (node = ofi_rdm_seq_begin(&ud->in, 0, 0); node; node = next) {
+	for (node = ofi_rdm_seq_begin(&ud->in, 0); node; node = next) {
 		next = node->next;
 		rx_put(all, (struct vrb_ud_rx *)node);
 	}
@@ -371,8 +371,8 @@ static bool take_numbered(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
 	if (vrb_ud_is_listed(ud, VRB_UD_STALLED) || is_crowded(ud, packet) ||
 	    (packet->number == ud->in.next && must_wait(ud, packet)))
 		return false;
-	verdict = ofi_rdm_seq_arrive(&ud->in, 1, packet->number, &rx->node);
-	if (verdict > OFI_RDM_SEQ_DUPLICATE)
+	verdict = ofi_rdm_seq_arrive(&ud->in, packet->number, &rx->node);
+	if (verdict == OFI_RDM_SEQ_BEYOND)
 		return false;
 	if (verdict == OFI_RDM_SEQ_DELIVER) {
 		deliver(ud, rx);

@@ -149,7 +149,7 @@ static void restore(struct vrb_ud_conn *ud, const struct vrb_ud_rest *rest)
 	ud->ack.doubles = rest->doubles;
 	ud->ack.its_doubles = rest->its_doubles;
 	ud->ack.reorder = rest->reorder;
-	ofi_rdm_seq_begin(&ud->in, 1, rest->in);
+	ofi_rdm_seq_begin(&ud->in, rest->in);
 	ud->cwnd.window = rest->window;
 	ud->cwnd.fresh = rest->fresh;
 	ud->chats = rest->chats;

@@ -129,7 +129,7 @@ int vrb_ud_hear(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 	/* Only repeated requests are looked up by the peer's end. */
 	if (event->event != RDMA_CM_EVENT_ESTABLISHED)
 		conn_know(ud);
-	ofi_rdm_seq_begin(&ud->in, 1, words.first);
+	ofi_rdm_seq_begin(&ud->in, words.first);
 	/* An answer in a letter counts as the first packet: it is repeated until it arrives. */
 	if (!event->id && event->event == RDMA_CM_EVENT_ESTABLISHED && !ud->used) {
 		ud->used = true;
