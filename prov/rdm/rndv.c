@@ -31,9 +31,12 @@ void ofi_rdm_proto_dereg(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_m
 		peer->proto->xport.ops->dereg(peer, &mr[*count - 1]);
 }
 
-/* Does what ofi_rdm_proto_iov_at() does, for the regions of a packet. Returns the region's key. */
+/*
+ * Finds the offset in the regions of a packet, and shortens *len to what its region has from there.
+ * Returns the region's key.
+ */
 static uint64_t region_at(const struct ofi_rdm_wire_packet *packet, uint64_t offset, uint64_t *addr,
-			  uint64_t *left)
+			  size_t *len)
 {
 	struct ofi_rdm_wire_region region;
 	uint8_t i = 0;
@@ -44,7 +47,8 @@ static uint64_t region_at(const struct ofi_rdm_wire_packet *packet, uint64_t off
 		ofi_rdm_wire_get_region(packet->list, ++i, &region);
 	}
 	*addr = region.addr + offset;
-	*left = region.len - offset;
+	if (*len > region.len - offset)
+		*len = (size_t)(region.len - offset);
 	return region.key;
 }
 
@@ -263,7 +267,7 @@ static void stop_reading(struct ofi_rdm_proto_in *in)
 static bool read_more(struct ofi_rdm_proto_in *in)
 {
 	const struct ofi_rdm_proto *proto = in->peer->proto;
-	uint64_t remote, key, there;
+	uint64_t remote, key;
 	size_t len;
 	void *addr;
 	uint8_t i;
@@ -273,12 +277,10 @@ static bool read_more(struct ofi_rdm_proto_in *in)
 	    !ofi_rdm_flow_has_data_credit(&in->peer->flow))
 		return false;
 	i = ofi_rdm_proto_iov_at(in->iov, in->mr_count, in->got, &addr, &len);
-	key = region_at(&in->packet, in->got, &remote, &there);
+	key = region_at(&in->packet, in->got, &remote, &len);
 	len = ofi_min(len, proto->xport.props.max_read);
 	if (ofi_unlikely(key & OFI_RDM_PROTO_COPIED))
 		len = ofi_min(len, OFI_RDM_PROTO_COPY);
-	if (len > there)
-		len = (size_t)there;
 	ret = proto->xport.ops->read(in, addr, &in->mr[i], len, remote, key);
 	/* What cannot be read is requested in segments, once no read is in flight. */
 	if (ret == -FI_EAGAIN || (ret == -FI_EOPNOTSUPP && in->inflight))
@@ -320,7 +322,7 @@ static void pump_reads(struct ofi_rdm_proto_in *in)
 static bool write_more(struct ofi_rdm_proto_out *out)
 {
 	const struct ofi_rdm_proto *proto = out->peer->proto;
-	uint64_t remote, key, there;
+	uint64_t remote, key;
 	size_t len;
 	void *addr;
 	uint8_t i;
@@ -330,10 +332,8 @@ static bool write_more(struct ofi_rdm_proto_out *out)
 	    !ofi_rdm_flow_has_data_credit(&out->peer->flow))
 		return false;
 	i = ofi_rdm_proto_iov_at(out->iov, out->count, out->sent, &addr, &len);
-	key = region_at(&out->cts->packet, out->sent, &remote, &there);
+	key = region_at(&out->cts->packet, out->sent, &remote, &len);
 	len = ofi_min(len, proto->xport.props.max_write);
-	if (len > there)
-		len = (size_t)there;
 	ret = proto->xport.ops->write(out, addr, &out->mr[i], len, remote, key);
 	if (ret == -FI_EAGAIN)
 		return false;
