@@ -252,6 +252,12 @@ struct vrb_ud_message {
 	uint32_t len, number;
 };
 
+/* What is permitted so many times in so many us. */
+struct vrb_ud_quota {
+	uint64_t since; /* in us: when `count` began to count */
+	uint32_t count;
+};
+
 struct vrb_ud {
 	struct vrb_owner owner;	    /* of the queue pair */
 	struct ibv_context context; /* of the objects that stand for others */
@@ -316,11 +322,7 @@ struct vrb_ud {
 	uint32_t conns, fresh;	/* connections, and those of which nothing has arrived */
 	uint32_t idle;		/* polls without anything to do since `last` */
 	uint32_t behind;	/* completions taken in full batches: the device may have more */
-	struct {
-		uint64_t since, minute; /* in us: when `count` and `hosts` began to count */
-		uint32_t count;
-		uint32_t hosts; /* that were unknown, without order */
-	} refused;
+	struct vrb_ud_quota refusals, refused_hosts; /* hosts that were unknown, without order */
 	/* Reliable queue pairs of connections that carry much (FI_VERBS_RDM_TRANSPORT=auto). */
 	struct {
 		bool wanted;

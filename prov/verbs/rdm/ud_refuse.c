@@ -6,16 +6,19 @@
  */
 #include "ud_refuse.h"
 
+static bool is_left(struct vrb_ud_quota *quota, uint32_t most, uint64_t us, uint64_t now)
+{
+	if (now - quota->since >= us)
+		*quota = (struct vrb_ud_quota){ .since = now };
+	return quota->count < most;
+}
+
 static bool may_refuse(struct vrb_ud *all)
 {
-	if (all->now - all->refused.since >= VRB_UD_REFUSAL_US) {
-		all->refused.since = all->now;
-		all->refused.count = 0;
-	}
-	if (all->refused.count == VRB_UD_REFUSALS)
-		return false;
-	all->refused.count++;
-	return true;
+	bool may = is_left(&all->refusals, VRB_UD_REFUSALS, VRB_UD_REFUSAL_US, all->now);
+
+	all->refusals.count += may;
+	return may;
 }
 
 /*
@@ -27,18 +30,12 @@ static bool may_refuse(struct vrb_ud *all)
 struct vrb_ah *vrb_ud_refusal_path(struct vrb_ud *all, const struct ibv_ah_attr *attr)
 {
 	struct vrb_ah *path = vrb_ud_path_back(all, attr);
-	uint64_t now;
 
 	if (path || !all->unordered)
 		return path;
-	now = vrb_ud_clock();
-	if (now - all->refused.minute >= VRB_UD_REFUSED_US) {
-		all->refused.minute = now;
-		all->refused.hosts = 0;
-	}
-	if (all->refused.hosts < VRB_UD_REFUSED_HOSTS)
+	if (is_left(&all->refused_hosts, VRB_UD_REFUSED_HOSTS, VRB_UD_REFUSED_US, vrb_ud_clock()))
 		path = vrb_ud_path_new(all, attr);
-	all->refused.hosts += !!path;
+	all->refused_hosts.count += !!path;
 	return path;
 }
 
