@@ -118,13 +118,8 @@ static void test_atomics(void **state)
 	struct fi_triggered_context context;
 	struct fi_ioc operand = { &word, 1 }, with = { &compare, 1 }, out = { &result, 1 };
 	struct fi_rma_ioc target = { .addr = 640, .count = 1, .key = 5 };
-	struct fi_msg_atomic msg = { .msg_iov = &operand,
-				     .iov_count = 1,
-				     .rma_iov = &target,
-				     .rma_iov_count = 1,
-				     .datatype = FI_UINT64,
-				     .op = FI_SUM,
-				     .context = &context };
+	struct fi_msg_atomic msg = { &operand, NULL,	  1,	  0,	    &target,
+				     1,	       FI_UINT64, FI_SUM, &context, 0 };
 
 	open_trigger(rig);
 	context = at(1);
@@ -143,6 +138,9 @@ static void test_atomics(void **state)
 	assert_int_equal(rig_sent(rig)->wr.wr.atomic.swap, 7);
 	assert_ptr_equal(rig_sent(rig)->sge[0].addr, &result);
 	complete_all(rig);
+	assert_int_equal(rig_entry(rig->cq[0]).flags, FI_ATOMIC | FI_WRITE);
+	assert_int_equal(rig_entry(rig->cq[0]).flags, FI_ATOMIC | FI_READ);
+	assert_int_equal(rig_entry(rig->cq[0]).flags, FI_ATOMIC | FI_READ);
 	close_trigger(rig);
 }
 

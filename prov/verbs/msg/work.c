@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Operations that wait for a counter: checks them, and builds and posts their work requests. */
-#include <string.h>
 #include "prov/base/cntr.h"
 #include "atomic.h"
 #include "hmem.h"
@@ -9,8 +8,6 @@
 #include "prov/verbs/queue/batch.h"
 #include "prov/verbs/queue/cntr.h"
 #include "work.h"
-
-#define FETCH (FI_ATOMIC | FI_READ)
 
 struct request {
 	struct ibv_send_wr wr;
@@ -35,16 +32,10 @@ static bool has_device_memory(const struct vrb_ep *ep, const struct iovec *iov, 
 	return false;
 }
 
-/* The operands of an atomic operation on one element; NULL where there is none. */
-struct operands {
-	void *buf, *compare, *result;
-};
-
-static struct operands operands_of(const struct ofi_atomic_args *args)
+static struct vrb_atomic_operands operands_of(const struct ofi_atomic_args *args)
 {
-	return (struct operands){ vrb_ioc_addr(args->msg.msg_iov, args->msg.iov_count),
-				  vrb_ioc_addr(args->compare, args->compare_count),
-				  vrb_ioc_addr(args->result, args->result_count) };
+	return vrb_atomic_operands(&args->msg, args->compare, args->compare_count, args->result,
+				   args->result_desc, args->result_count);
 }
 
 /*
@@ -53,7 +44,7 @@ static struct operands operands_of(const struct ofi_atomic_args *args)
  */
 static bool reads_device_memory(const struct vrb_ep *ep, const struct ofi_call *call)
 {
-	struct operands operands;
+	struct vrb_atomic_operands operands;
 
 	switch (call->type) {
 	case FI_OP_SEND:
@@ -121,90 +112,27 @@ static ssize_t build_rma(const struct vrb_ep *ep, const struct ofi_call *call, s
 	return 0;
 }
 
-static ssize_t check_atomic(const struct ofi_call *call, const struct operands *operands)
-{
-	const struct fi_msg_atomic *msg = &call->atomic.msg;
-	ssize_t ret;
-
-	if (msg->rma_iov_count != 1)
-		return -FI_EINVAL;
-	ret = vrb_atomic_check(call->type, msg->datatype, msg->op, msg->rma_iov);
-	if (ret)
-		return ret;
-	if (!operands->buf && msg->op != FI_ATOMIC_READ)
-		return -FI_EINVAL;
-	if (call->type != FI_OP_ATOMIC && !operands->result)
-		return -FI_EINVAL;
-	return call->type == FI_OP_COMPARE_ATOMIC && !operands->compare ? -FI_EINVAL : 0;
-}
-
-static uint64_t work_load(const void *buf)
-{
-	uint64_t word = 0;
-
-	if (buf)
-		memcpy(&word, buf, sizeof(word));
-	return word;
-}
-
-/* Sets the single segment: the destination of the result, or the operand of a write. */
-static void set_atomic_sge(const struct vrb_ep *ep, const struct ofi_call *call,
-			   const struct operands *operands, struct request *req)
-{
-	const struct ofi_atomic_args *args = &call->atomic;
-	const struct vrb_domain *domain = ep->domain;
-
-	req->wr.num_sge = 1;
-	if (call->type != FI_OP_ATOMIC)
-		vrb_sge_set(req->sge, operands->result, VRB_ATOMIC_SIZE,
-			    vrb_first_desc(args->result_desc));
-	else if (args->msg.op == FI_SUM)
-		vrb_sge_set(req->sge, domain->scratch, VRB_ATOMIC_SIZE,
-			    (void *)(uintptr_t)domain->scratch_mr->lkey);
-	else
-		vrb_sge_set(req->sge, operands->buf, VRB_ATOMIC_SIZE,
-			    vrb_first_desc(args->msg.desc));
-}
-
-/* Fills the fields of the operation: an atomic of the device, or RDMA of one word. */
-static void set_atomic(const struct vrb_ep *ep, const struct fi_msg_atomic *msg,
-		       const struct operands *operands, struct ibv_send_wr *wr)
-{
-	const struct fi_rma_ioc *to = msg->rma_iov;
-	bool add = msg->op == FI_SUM;
-
-	if (add || msg->op == FI_CSWAP) {
-		wr->opcode = add ? IBV_WR_ATOMIC_FETCH_AND_ADD : IBV_WR_ATOMIC_CMP_AND_SWP;
-		wr->wr.atomic.remote_addr = to->addr;
-		wr->wr.atomic.rkey = (uint32_t)to->key;
-		wr->wr.atomic.compare_add = work_load(add ? operands->buf : operands->compare);
-		wr->wr.atomic.swap = add ? 0 : work_load(operands->buf);
-		return;
-	}
-	wr->opcode = msg->op == FI_ATOMIC_READ ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
-	if (msg->op != FI_ATOMIC_READ)
-		wr->send_flags |= vrb_inline_flag(ep, VRB_ATOMIC_SIZE);
-	wr->wr.rdma.remote_addr = to->addr;
-	wr->wr.rdma.rkey = (uint32_t)to->key;
-}
-
 static ssize_t build_atomic(const struct vrb_ep *ep, const struct ofi_call *call,
 			    struct request *req)
 {
-	struct operands operands = operands_of(&call->atomic);
+	struct vrb_atomic_operands operands = operands_of(&call->atomic);
+	const struct fi_msg_atomic *msg = &call->atomic.msg;
+	bool writes = call->type == FI_OP_ATOMIC;
 	struct vrb_tx_mode mode;
-	ssize_t ret = check_atomic(call, &operands);
+	ssize_t ret = -FI_EINVAL;
 
 	req->len = VRB_ATOMIC_SIZE;
+	if (msg->rma_iov_count == 1)
+		ret = vrb_atomic_check(call->type, msg->datatype, msg->op, &operands, msg->rma_iov);
 	if (!ret)
 		ret = vrb_tx_mode(ep, call->flags, ep->tx_flags & ~FI_REMOTE_CQ_DATA, req->len,
 				  &mode);
 	if (ret)
 		return ret;
-	req->flags = (call->type == FI_OP_ATOMIC ? FI_ATOMIC | FI_WRITE : FETCH) | mode.silent;
-	req->wr.send_flags = mode.wr_flags;
-	set_atomic_sge(ep, call, &operands, req);
-	set_atomic(ep, &call->atomic.msg, &operands, &req->wr);
+	req->flags = FI_ATOMIC | (writes ? FI_WRITE : FI_READ) | mode.silent;
+	req->wr.num_sge = 1;
+	vrb_atomic_sge(ep, call->type, msg->op, &operands, req->sge);
+	vrb_atomic_fill(ep, msg->op, &operands, msg->rma_iov, mode.wr_flags, &req->wr);
 	return 0;
 }
 
