@@ -171,45 +171,30 @@ static inline int take_fresh(struct vrb_cq *cq, int want)
 	return n < 0 ? -FI_EIO : n;
 }
 
-static inline int cq_take_take(struct vrb_cq *cq, int want)
+static int take_stored(struct vrb_cq *cq, int want)
 {
-	return cq->kept ? vrb_cq_take_kept(cq) : take_fresh(cq, want);
-}
+	int n = vrb_cq_take_stored(cq, want);
 
-/* Stored completions come after kept ones and before the device's. */
-static int take_counted(struct vrb_cq *cq, int want)
-{
-	int n;
-
-	if (cq->kept)
-		return vrb_cq_take_kept(cq);
-	n = vrb_cq_take_stored(cq, want);
-	if (n)
-		return n;
-	n = take_fresh(cq, want);
-	vrb_cq_count_lost(cq);
-	vrb_cq_count(cq->wc, n);
+	if (!cq->store.count && !vrb_cq_counts(cq))
+		vrb_cq_set_special(cq, VRB_CQ_SAVED, false);
 	return n;
 }
 
-static int take_saved(struct vrb_cq *cq, int want)
+/* Takes the next completions: kept ones, then stored ones, then the device's. */
+static int take_next(struct vrb_cq *cq, int want)
 {
 	int n;
 
 	if (cq->kept)
 		return vrb_cq_take_kept(cq);
-	n = vrb_cq_take_stored(cq, want);
-	if (!cq->store.count)
-		vrb_cq_set_special(cq, VRB_CQ_SAVED, false);
-	return n ? n : take_fresh(cq, want);
-}
-
-/* Takes the next completions from the source that comes first. */
-static int take_next(struct vrb_cq *cq, int want)
-{
-	if (vrb_cq_counts(cq))
-		return take_counted(cq, want);
-	return cq->store.count ? take_saved(cq, want) : cq_take_take(cq, want);
+	if (cq->store.count)
+		return take_stored(cq, want);
+	n = take_fresh(cq, want);
+	if (vrb_cq_counts(cq)) {
+		vrb_cq_count_lost(cq);
+		vrb_cq_count(cq->wc, n);
+	}
+	return n;
 }
 
 /* Slow path: batches to post, counters to update, or saved completions. */
@@ -227,7 +212,7 @@ int vrb_cq_poll(struct vrb_cq *cq, size_t count)
 		return 0;
 	if (__atomic_load_n(&cq->special, __ATOMIC_ACQUIRE) >= VRB_CQ_HELD)
 		return take_special(cq, want);
-	return cq_take_take(cq, want);
+	return cq->kept ? vrb_cq_take_kept(cq) : take_fresh(cq, want);
 }
 
 void vrb_cq_failed(const struct ibv_wc *wc)
