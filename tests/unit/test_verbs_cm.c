@@ -14,6 +14,7 @@
 #include <prov/verbs/cm/cm_wire.h>
 #include <prov/base/name.h>
 #include <prov/verbs/provider/prov.h>
+#include "capture.h"
 #include "fake_cm.h"
 
 static struct fake_bed bed;
@@ -115,7 +116,7 @@ static void the_domain_lends_its_queue(void **state)
 	bed.domain.base.eq = ofi_eq(bed.eq);
 	assert_int_equal(fi_connect(&ep->fid, &dest, NULL, 0), 0);
 	fake_event(ep->conn.id, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
-	assert_int_equal(next_event(NULL), -FI_ENODEV);
+	assert_int_equal(next_event(NULL), -FI_EADDRNOTAVAIL);
 	fake_event(ep->conn.id, RDMA_CM_EVENT_ADDR_CHANGE, 0);
 	fake_settle();
 }
@@ -162,6 +163,7 @@ static void errors_keep_their_reason(void **state)
 	} rows[] = {
 		{ RDMA_CM_EVENT_ADDR_ERROR, 0, FI_EADDRNOTAVAIL },
 		{ RDMA_CM_EVENT_ADDR_ERROR, -ETIMEDOUT, FI_ETIMEDOUT },
+		{ RDMA_CM_EVENT_ADDR_ERROR, -ENODEV, FI_EADDRNOTAVAIL },
 		{ RDMA_CM_EVENT_ROUTE_ERROR, 0, FI_ENETUNREACH },
 		{ RDMA_CM_EVENT_CONNECT_ERROR, 0, FI_ECONNABORTED },
 		{ RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, FI_ETIMEDOUT },
@@ -251,6 +253,21 @@ static void a_port_in_use_is_told_from_a_strange_address(void **state)
 	assert_int_equal(fi_setname(&ep->fid.fid, &name, sizeof(name)), -FI_EADDRNOTAVAIL);
 	name.sin_port = 0;
 	assert_int_equal(fi_setname(&ep->fid.fid, &name, sizeof(name)), -FI_EADDRNOTAVAIL);
+}
+
+/* The kernel knows the address, and no RDMA device of its interface. */
+static void an_interface_without_a_device(void **state)
+{
+	const char *log;
+
+	(void)state;
+	fake.fail = "bind_addr";
+	fake.err = ENODEV;
+	capture_start();
+	assert_int_equal(fi_setname(&ep->fid.fid, &dest, sizeof(dest)), -FI_EADDRNOTAVAIL);
+	log = capture_stop();
+	assert_null(strstr(log, "removed"));
+	assert_non_null(strstr(log, "no RDMA device has this address"));
 }
 
 static void names_as_text(void **state)
@@ -407,6 +424,7 @@ int main(void)
 		test(this_host_is_the_device),
 		test(names),
 		test(a_port_in_use_is_told_from_a_strange_address),
+		test(an_interface_without_a_device),
 		test(names_as_text),
 		test(wire_format),
 		test(no_id),

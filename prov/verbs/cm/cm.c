@@ -160,7 +160,7 @@ static int create_id(struct vrb_cm *cm, struct vrb_owner *owner, bool ud, struct
 
 /*
  * For a port in use the kernel returns EADDRNOTAVAIL if either address is the wildcard. It is the
- * port if the address alone can be bound.
+ * port if the address alone can be bound. ENODEV means an interface without an RDMA device.
  */
 int vrb_cm_bind(struct rdma_cm_id *id, const struct sockaddr_storage *ss)
 {
@@ -173,8 +173,8 @@ int vrb_cm_bind(struct rdma_cm_id *id, const struct sockaddr_storage *ss)
 	if (ret == EADDRNOTAVAIL && !rdma_bind_addr(id, (struct sockaddr *)&any))
 		ret = EADDRINUSE;
 	pthread_mutex_unlock(&rdmacm_lock);
-	errno = ret;
-	return ret;
+	errno = ret == ENODEV ? EADDRNOTAVAIL : ret;
+	return errno;
 }
 
 int vrb_cm_listen(struct rdma_cm_id *id, int backlog)

@@ -80,7 +80,8 @@ int vrb_cm_create_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owne
 		     struct rdma_cm_id **id);
 /*
  * Like rdma_bind_addr, but no process forks meanwhile, and like rdma_listen of an id that is bound.
- * Return 0 or an errno, which is also set: EADDRINUSE whatever the addresses are.
+ * Return 0 or an errno, which is also set: EADDRINUSE whatever the addresses are, EADDRNOTAVAIL if
+ * no device has the address.
  */
 int vrb_cm_bind(struct rdma_cm_id *id, const struct sockaddr_storage *ss);
 int vrb_cm_listen(struct rdma_cm_id *id, int backlog);

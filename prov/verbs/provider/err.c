@@ -104,8 +104,8 @@ static int status_or(int status, int err)
 int vrb_cm_err(enum rdma_cm_event_type event, int status)
 {
 	switch (event) {
-	case RDMA_CM_EVENT_ADDR_ERROR:
-		return status_or(status, FI_EADDRNOTAVAIL);
+	case RDMA_CM_EVENT_ADDR_ERROR: /* -ENODEV: the route's interface has no RDMA device */
+		return status == -ENODEV ? FI_EADDRNOTAVAIL : status_or(status, FI_EADDRNOTAVAIL);
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 		return status_or(status, FI_ENETUNREACH);
 	case RDMA_CM_EVENT_CONNECT_ERROR:
