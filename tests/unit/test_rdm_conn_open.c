@@ -3,6 +3,7 @@
  * Opening an endpoint, and closing its connections while the device still reads for a receive.
  */
 #include "unit.h"
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "prov/verbs/discovery/kind.h"
 #include "prov/verbs/rdm/conn.h"
 #include "prov/verbs/rdm/progress.h"
+#include "prov/verbs/provider/prov.h"
 #include "prov/verbs/rdm/ud_qp.h"
 
 static struct vrb_domain domain;
@@ -130,12 +132,85 @@ static void what_errno_was_before_is_no_reason(void **state)
 	ibv_dealloc_pd(domain.pd);
 }
 
+static struct ibv_context *bound_to; /* NULL: to the wildcard address */
+
+int __wrap_vrb_cm_bind_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner, bool ud,
+			  const struct sockaddr_storage *ss, struct rdma_cm_id **id);
+
+int __wrap_vrb_cm_bind_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner, bool ud,
+			  const struct sockaddr_storage *ss, struct rdma_cm_id **id)
+{
+	(void)cm;
+	(void)owner;
+	(void)ud;
+	assert_string_equal(call, "fi_endpoint");
+	*id = calloc(1, sizeof(**id));
+	assert_non_null(*id);
+	(*id)->verbs = bound_to;
+	memcpy(rdma_get_local_addr(*id), ss, sizeof(struct sockaddr_in));
+	return 0;
+}
+
+int rdma_listen(struct rdma_cm_id *id, int backlog)
+{
+	(void)id;
+	(void)backlog;
+	return 0;
+}
+
+int rdma_destroy_id(struct rdma_cm_id *id)
+{
+	free(id);
+	return 0;
+}
+
+static int open_at(struct ibv_context *ctx)
+{
+	static struct sockaddr_in addr = { .sin_family = AF_INET, .sin_port = 1 };
+	static struct vrb_rc_ep ep;
+	struct fi_info *info = fi_allocinfo();
+	int ret;
+
+	assert_non_null(info);
+	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+	info->addr_format = FI_SOCKADDR_IN;
+	info->src_addr = &addr;
+	info->src_addrlen = sizeof(addr);
+	domain.base.info = ep.rdm.info = info;
+	ep.rdm.domain = &domain.base;
+	bound_to = ctx;
+	ret = vrb_rdm_conn_open(&ep.rdm);
+	ep.rdm.closing = true;
+	vrb_rdm_conn_close(&ep.rdm);
+	info->src_addr = NULL;
+	fi_freeinfo(info);
+	memset(&ep, 0, sizeof(ep));
+	return ret;
+}
+
+/* Whatever the fi_info says: peers would get a name at which nobody is reached. */
+static void the_address_is_of_the_domains_device(void **state)
+{
+	struct ibv_device device = { .name = "another" };
+	struct ibv_context another = { .device = &device };
+
+	(void)state;
+	open_device();
+	assert_int_equal(ofi_loop_init(&domain.fabric->loop, &vrb_prov), 0);
+	assert_int_equal(open_at(&fake.ctx), 0);
+	assert_int_equal(open_at(&another), -FI_EADDRNOTAVAIL);
+	assert_int_equal(open_at(NULL), -FI_EADDRNOTAVAIL);
+	ofi_loop_fini(&domain.fabric->loop);
+	ibv_dealloc_pd(domain.pd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_is_returned_when_the_device_is_done),
 		cmocka_unit_test(the_inline_limit_is_not_guessed),
 		cmocka_unit_test(what_errno_was_before_is_no_reason),
+		cmocka_unit_test(the_address_is_of_the_domains_device),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

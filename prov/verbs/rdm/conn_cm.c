@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Connections to peers: messages to and from the connection manager. */
 #include <errno.h>
-#include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "conn_int.h"
@@ -114,8 +113,8 @@ static int ask_by_id(struct vrb_rc_conn *conn)
 	struct rdma_conn_param param;
 	int ret;
 
-	if (!conn->id->verbs ||
-	    strcmp(ibv_get_device_name(conn->id->verbs->device), ibv_get_device_name(device)))
+	if (!vrb_cm_same_device("connecting reliable datagrams", conn->id, device,
+				&conn->peer->addr.sa))
 		return -FI_EHOSTUNREACH;
 	ret = prepare_request(conn, wire, &len);
 	if (ret)

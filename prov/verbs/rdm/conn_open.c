@@ -215,7 +215,7 @@ static int listen_at(struct ofi_rdm_ep *ep, const char *call, const struct socka
 			     local, &id);
 	if (ret)
 		return ret;
-	ret = old ? check_device(ep, id, call) : 0;
+	ret = check_device(ep, id, call);
 	if (!ret)
 		ret = start_listening(id, call, &self);
 	if (ret) {
