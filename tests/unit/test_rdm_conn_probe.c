@@ -3,6 +3,7 @@
 #include "unit.h"
 #include <stdlib.h>
 #include <string.h>
+#include "capture.h"
 
 /* What the file calls of the connection manager, and of the endpoint. */
 #define rdma_resolve_addr  fake_resolve_addr
@@ -32,6 +33,7 @@ static unsigned int created, probed[PEERS], answered[PEERS];
 static struct rdma_cm_id *ids[PEERS];
 static struct ofi_rdm_addr from, to; /* of the last probe */
 static uint8_t tos;
+static int resolve_errno;
 
 uint64_t ofi_now_ms(void)
 {
@@ -44,7 +46,8 @@ int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src, struct sockad
 	(void)ms;
 	memcpy(&from, src, sizeof(from));
 	memcpy(&to, dst, sizeof(to));
-	return 0;
+	errno = resolve_errno;
+	return resolve_errno ? -1 : 0;
 }
 
 void vrb_tclass_set_id(struct vrb_tclass tclass, struct rdma_cm_id *id)
@@ -374,6 +377,24 @@ static void they_leave_from_the_endpoints_address(void **state)
 	assert_memory_equal(&to.in6, &peer, sizeof(peer));
 }
 
+/* The kernel says the same as for a peer's address that is wrong. */
+static void the_endpoints_address_is_gone(void **state)
+{
+	const char *text = "own address fi_sockaddr_in://10.0.0.9:7000 is on no interface", *log;
+	int i;
+
+	(void)state;
+	resolve_errno = EADDRNOTAVAIL;
+	capture_start();
+	for (i = 0; i < 3; i++)
+		assert_int_equal(vrb_rdm_conn_resolve(&rc.rdm, NULL, peers[i].rdm.addr),
+				 -FI_EADDRNOTAVAIL);
+	resolve_errno = 0;
+	log = strstr(capture_stop(), text);
+	assert_non_null(log);
+	assert_null(strstr(log + 1, text));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -384,6 +405,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(port_answers_for_the_connection, begin, end),
 		cmocka_unit_test_setup_teardown(host_answers_for_the_port, begin, end),
 		cmocka_unit_test_setup_teardown(they_leave_from_the_endpoints_address, begin, end),
+		cmocka_unit_test_setup_teardown(the_endpoints_address_is_gone, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
