@@ -20,6 +20,7 @@ struct ofi_eq;
 struct ofi_loop;
 struct ofi_mr_cache;
 struct ofi_rdm_domain_progress;
+struct sockaddr_storage;
 
 enum {
 	OFI_MR_BUFFERS = 16, /* maximum number of buffers of a memory region */
@@ -48,6 +49,13 @@ struct ofi_domain_ops {
 	 * counters. A counter bound for both counts it once.
 	 */
 	void (*mr_count)(struct ofi_domain *domain, uint64_t key, uint64_t what);
+	/*
+	 * Finds the address of a peer: of a node and a service, or of a text with both if service
+	 * is NULL. Of several addresses it is the one to which the domain's leads. Returns 0, or
+	 * logs for `call` and returns -FI_E*.
+	 */
+	int (*resolve)(const struct ofi_domain *domain, const char *call, uint32_t format,
+		       const char *node, const char *service, struct sockaddr_storage *ss);
 };
 
 struct ofi_domain {

@@ -2,7 +2,6 @@
 /* Insertion of addresses by name, one by one and as a range of nodes and services. */
 #include "av.h"
 
-#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ofi/addr.h>
@@ -16,45 +15,13 @@ static struct ofi_rdm_av *av_of(const struct ofi_av_batch *batch)
 	return (struct ofi_rdm_av *)batch->av;
 }
 
-static int family_of(const struct ofi_rdm_av *av)
-{
-	if (av->addr_format == FI_ADDR_STR)
-		return AF_UNSPEC;
-	return av->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET;
-}
-
-/* Parses an address in text form, which includes the service. */
-static int parse_entry(const struct ofi_av_batch *batch, const char *text,
-		       struct sockaddr_storage *ss)
-{
-	int family = family_of(av_of(batch));
-
-	if (!ofi_addr_parse(text, ss) && (!family || family == ss->ss_family))
-		return 0;
-	return ofi_refuse(
-		batch->av->prov, FI_LOG_AV, -FI_EINVAL,
-		"%s: %s without a service is not an address in the format of the address vector\n",
-		batch->call, text);
-}
-
 static int rdm_resolve(const struct ofi_av_batch *batch, const char *node, const char *service,
 		       struct sockaddr_storage *ss)
 {
-	struct addrinfo *found,
-		hints = { .ai_family = family_of(av_of(batch)), .ai_socktype = SOCK_STREAM };
-	int ret;
+	const struct ofi_rdm_av *av = av_of(batch);
 
-	if (!service)
-		return parse_entry(batch, node, ss);
-	ret = ofi_addr_is_service(service) ? getaddrinfo(node, service, &hints, &found)
-					   : EAI_SERVICE;
-	if (ret)
-		return ofi_refuse(batch->av->prov, FI_LOG_AV, -FI_ENODATA,
-				  "%s: %s, service %s: %s\n", batch->call, node, service,
-				  gai_strerror(ret));
-	memcpy(ss, found->ai_addr, found->ai_addrlen);
-	freeaddrinfo(found);
-	return 0;
+	return av->domain->ops->resolve(av->domain, batch->call, av->addr_format, node, service,
+					ss);
 }
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * An IP address and port resolve to the datagram endpoint that has them: as an address, as text, as
- * node and service, and as a range. Addresses without an endpoint are accepted, because one may
- * open later; if there is no route, the error says so.
+ * node and service, and as a range; a loopback address stands for this host. Addresses without an
+ * endpoint are accepted, because one may open later; if there is no route, the error says so.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -86,6 +86,7 @@ static void test(struct pair *pair)
 	ping(pair, addr[0]);
 	ping(pair, addr[2]);
 	by_service(pair, node, ntohs(in[0].sin_port));
+	by_service(pair, "127.0.0.1", ntohs(in[0].sin_port));
 	nobody(client->av, node);
 }
 

@@ -6,6 +6,7 @@
 #include <ofi/addr.h>
 #include <rdma/fi_errno.h>
 #include "prov/rdm/av.h"
+#include "prov/verbs/discovery/resolve.h"
 #include "src/ds/clock.h"
 
 enum { RANKS = 8, MANY = 20000 };
@@ -13,7 +14,8 @@ enum { RANKS = 8, MANY = 20000 };
 static const struct fi_provider prov = { .name = "test" };
 static struct fi_domain_attr domain_attr = { .name = (char[]){ "rxe0" } };
 static struct fi_info info = { .domain_attr = &domain_attr };
-static struct ofi_domain domain = { .prov = &prov, .info = &info };
+static const struct ofi_domain_ops ops = { .resolve = vrb_resolve_peer };
+static struct ofi_domain domain = { .prov = &prov, .info = &info, .ops = &ops };
 
 static struct fid_av *open_named(uint32_t format, const char *name)
 {
@@ -146,6 +148,20 @@ static void of_the_family_of_the_source(void **state)
 	assert_int_equal(fi_close(&av->fid), 0);
 }
 
+static void loopback_is_this_host(void **state)
+{
+	struct sockaddr_in src = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0x0a000001) };
+	struct fid_av *av = open_format(FI_SOCKADDR_IN);
+	fi_addr_t addr;
+
+	(void)state;
+	info.src_addr = &src;
+	assert_int_equal(fi_av_insertsvc(av, "127.0.0.1", "8", &addr, 0, NULL), 1);
+	is_addr(av, addr, "fi_sockaddr_in://10.0.0.1:8");
+	info.src_addr = NULL;
+	assert_int_equal(fi_close(&av->fid), 0);
+}
+
 /* As fi_getinfo takes them, with no service. */
 static void a_string_says_all(void **state)
 {
@@ -217,6 +233,7 @@ int main(void)
 		cmocka_unit_test(many_twice),
 		cmocka_unit_test(of_other_formats),
 		cmocka_unit_test(of_the_family_of_the_source),
+		cmocka_unit_test(loopback_is_this_host),
 		cmocka_unit_test(a_string_says_all),
 		cmocka_unit_test(not_all_can_be_had),
 		cmocka_unit_test(what_is_no_range),

@@ -431,6 +431,24 @@ static void test_any_ip_of_ipv6(void **state)
 	close_av(av);
 }
 
+static void test_loopback(void **state)
+{
+	struct sockaddr_in *src = calloc(1, sizeof(*src));
+	struct rig *rig = *state;
+	struct fid_av *av;
+	fi_addr_t addr;
+
+	src->sin_family = AF_INET;
+	src->sin_addr.s_addr = htonl(0x0a000001);
+	rig->info->src_addr = src;
+	rig->info->src_addrlen = sizeof(*src);
+	inet_pton(AF_INET6, "::ffff:10.0.0.1", fake.gids[0].gid.raw);
+	av = open_format(rig, FI_SOCKADDR_IN);
+	assert_int_equal(fi_av_insertsvc(av, "127.0.0.1", "7471", &addr, 0, NULL), 1);
+	is_addr(av, addr, "fi_sockaddr_in://10.0.0.1:7471");
+	close_av(av);
+}
+
 static void test_service_of_names(void **state)
 {
 	struct fid_av *av = open_av(*state);
@@ -553,26 +571,13 @@ static void test_million(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_open),
-		RIG_TEST(test_open_fails),
-		RIG_TEST(test_lookup),
-		RIG_TEST(test_straddr),
-		RIG_TEST(test_bad_name),
-		RIG_TEST(test_ah_at_first_use),
-		RIG_TEST(test_no_ah),
-		RIG_TEST(test_unknown),
-		RIG_TEST(test_sources),
-		RIG_TEST(test_twice),
-		RIG_TEST(test_groups),
-		RIG_TEST(test_ip),
-		RIG_TEST(test_text),
-		RIG_TEST(test_service),
-		RIG_TEST(test_service_of_names),
-		RIG_TEST(test_range),
-		RIG_TEST(test_threads),
-		RIG_TEST(test_million),
-		RIG_TEST(test_any_ip),
-		RIG_TEST(test_any_ip_of_ipv6),
+		RIG_TEST(test_open),	 RIG_TEST(test_open_fails), RIG_TEST(test_lookup),
+		RIG_TEST(test_straddr),	 RIG_TEST(test_bad_name),   RIG_TEST(test_ah_at_first_use),
+		RIG_TEST(test_no_ah),	 RIG_TEST(test_unknown),    RIG_TEST(test_sources),
+		RIG_TEST(test_twice),	 RIG_TEST(test_groups),	    RIG_TEST(test_ip),
+		RIG_TEST(test_text),	 RIG_TEST(test_service),    RIG_TEST(test_service_of_names),
+		RIG_TEST(test_loopback), RIG_TEST(test_range),	    RIG_TEST(test_threads),
+		RIG_TEST(test_million),	 RIG_TEST(test_any_ip),	    RIG_TEST(test_any_ip_of_ipv6),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Sources: the host's own name, which may have an address of the loopback interface in /etc/hosts,
- * and IPv6 scopes. Destinations with several addresses.
+ * and IPv6 scopes. Destinations and peers with several addresses.
  */
 #include "unit.h"
 
@@ -11,6 +11,7 @@
 #include <ofi/addr.h>
 #include <rdma/fi_errno.h>
 #include "mock_device.h"
+#include "prov/base/domain.h"
 #include "prov/verbs/discovery/resolve.h"
 
 static struct vrb_target target;
@@ -21,9 +22,13 @@ int __real_getaddrinfo(const char *node, const char *service, const struct addri
 int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
 		       struct addrinfo **res);
 
+/* The records of one list are allocated separately. */
 int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
 		       struct addrinfo **res)
 {
+	if (!strcmp(node, "two"))
+		return __real_getaddrinfo("10.0.0.5", service, hints, res) ||
+		       __real_getaddrinfo("192.168.1.5", service, hints, &(*res)->ai_next);
 	if (!strcmp(node, "own"))
 		node = "127.0.1.1";
 	else if (!strcmp(node, "localhost"))
@@ -117,13 +122,41 @@ static void test_several_destinations(void **state)
 	leads_to("10.0.0.5", "10.0.0.9", "10.0.0.5", false);
 }
 
+static void peer_is(const char *node, const char *service, struct fi_info *info, const char *want)
+{
+	const struct fi_provider prov = { .name = "test" };
+	struct ofi_domain domain = { .prov = &prov, .info = info };
+	char text[OFI_ADDR_STRLEN];
+	struct sockaddr_storage ss;
+
+	assert_int_equal(vrb_resolve_peer(&domain, "call", info->addr_format, node, service, &ss),
+			 0);
+	assert_string_equal(ofi_addr_str((struct sockaddr *)&ss, text, sizeof(text)), want);
+}
+
+static void test_peer(void **state)
+{
+	struct fi_info named = { .addr_format = FI_ADDR_STR,
+				 .src_addr = (char[]){ "fi_sockaddr_in://192.168.1.1:99" } };
+	struct fi_info of_no_address = { .addr_format = FI_SOCKADDR_IN };
+
+	(void)state;
+	mock_reset();
+	peer_is("two", "7", &named, "fi_sockaddr_in://10.0.0.5:7");
+	mock_add_route("192.168.1.5", "192.168.1.1", "rail0");
+	peer_is("two", "7", &named, "fi_sockaddr_in://192.168.1.5:7");
+	peer_is("two", "7", &of_no_address, "fi_sockaddr_in://10.0.0.5:7");
+	peer_is("own", "7", &named, "fi_sockaddr_in://192.168.1.1:7");
+	peer_is("127.0.0.1:8", NULL, &named, "fi_sockaddr_in://192.168.1.1:8");
+	peer_is("127.0.0.1", "7", &of_no_address, "fi_sockaddr_in://127.0.0.1:7");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_own_name),
-		cmocka_unit_test(test_loopback),
-		cmocka_unit_test(test_scope),
-		cmocka_unit_test(test_several_destinations),
+		cmocka_unit_test(test_own_name), cmocka_unit_test(test_loopback),
+		cmocka_unit_test(test_scope),	 cmocka_unit_test(test_several_destinations),
+		cmocka_unit_test(test_peer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "prov/verbs/dgram/av.h"
+#include "prov/verbs/discovery/resolve.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 #include "sidr.h"
@@ -155,23 +156,6 @@ static void sidr_lookup_cm_event(struct vrb_owner *owner, const struct rdma_cm_e
 
 static const struct vrb_owner_ops lookup_owner_ops = { .event = sidr_lookup_cm_event };
 
-/* Returns the source of requests: the address that the domain was opened for, with any port. */
-static struct sockaddr *sidr_source(const struct vrb_av *av, struct sockaddr_storage *ss)
-{
-	const struct fi_info *info = av->domain->base.info;
-	struct sockaddr *sa = (struct sockaddr *)ss;
-
-	memset(ss, 0, sizeof(*ss));
-	if (!info->src_addr || vrb_ud_format(info->addr_format))
-		return NULL;
-	if (info->addr_format == FI_ADDR_STR)
-		ofi_addr_parse(info->src_addr, ss);
-	else
-		vrb_cm_copy_addr(ss, info->src_addr);
-	ofi_addr_set_port(sa, 0);
-	return ofi_addr_size(sa) ? sa : NULL;
-}
-
 const char *vrb_sidr_advice(int err)
 {
 	switch (err) {
@@ -214,7 +198,7 @@ static int sidr_lookup_start(struct vrb_sidr_lookup *lookup, struct vrb_av *av, 
 {
 	const struct fi_info *info = av->domain->base.info;
 	struct sockaddr_storage from;
-	struct sockaddr *src = sidr_source(av, &from);
+	struct sockaddr *src = vrb_resolve_own(info, &from) ? (struct sockaddr *)&from : NULL;
 	int ret;
 
 	lookup->owner.ops = &lookup_owner_ops;

@@ -91,30 +91,14 @@ int vrb_av_insert_addrs(struct vrb_av *av, const void *addrs, size_t count, fi_a
 	return ret;
 }
 
-/* Finds the first address of a node and a service that has the address vector's format. */
 static int dgram_resolve(const struct ofi_av_batch *batch, const char *node, const char *service,
 			 struct sockaddr_storage *ss)
 {
 	const struct vrb_av *av = (const struct vrb_av *)batch->av;
-	struct fi_info hints = { .addr_format = av->addr_format };
-	struct vrb_target target;
-	struct ofi_miss why;
-	int ret;
+	int ret = vrb_resolve_peer(&av->domain->base, batch->call, av->addr_format, node, service,
+				   ss);
 
-	if (vrb_ud_format(av->addr_format) || av->addr_format == FI_ADDR_STR)
-		hints.addr_format = FI_FORMAT_UNSPEC;
-	ret = vrb_resolve(node, service, 0, &hints, &target, &why);
-	if (ret == -FI_ENODATA)
-		FI_WARN(&vrb_prov, FI_LOG_AV, "%s: %s: %s\n", batch->call, why.asked, why.has);
-	if (ret)
-		return ret;
-	*ss = target.dest.addr[0];
-	if (hints.addr_format != FI_FORMAT_UNSPEC &&
-	    ofi_addr_format((struct sockaddr *)ss) != hints.addr_format)
-		return ofi_refuse(&vrb_prov, FI_LOG_AV, -FI_EINVAL,
-				  "%s: %s does not fit addr_format %u of the domain\n", batch->call,
-				  node, hints.addr_format);
-	return check_port(batch->call, ss);
+	return ret ? ret : check_port(batch->call, ss);
 }
 
 static const struct ofi_av_batch_ops dgram_batch_ops = {

@@ -12,6 +12,7 @@
 #include <rdma/rdma_cma.h>
 #include <infiniband/ib.h>
 #include <ofi/addr.h>
+#include "prov/base/domain.h"
 #include "prov/base/refuse.h"
 #include "prov/verbs/provider/prov.h"
 #include "resolve.h"
@@ -367,4 +368,52 @@ int vrb_resolve_dest(const struct vrb_target *target, const struct vrb_port_addr
 		snprintf(why->has, sizeof(why->has), "through %s: %s", local->netdev,
 			 strerror(err));
 	return is_exhausted(err) ? -err : -FI_ENODATA;
+}
+
+bool vrb_resolve_own(const struct fi_info *info, struct sockaddr_storage *ss)
+{
+	struct sockaddr *own = (struct sockaddr *)ss;
+
+	memset(ss, 0, sizeof(*ss));
+	if (!info->src_addr || vrb_ud_format(info->addr_format))
+		return false;
+	if (info->addr_format == FI_ADDR_STR)
+		ofi_addr_parse(info->src_addr, ss);
+	else
+		memcpy(ss, info->src_addr, ofi_addr_size(info->src_addr));
+	ofi_addr_set_port(own, 0);
+	if (ofi_addr_is_any(own))
+		own->sa_family = AF_UNSPEC;
+	return ofi_addr_size(own);
+}
+
+int vrb_resolve_peer(const struct ofi_domain *domain, const char *call, uint32_t format,
+		     const char *node, const char *service, struct sockaddr_storage *ss)
+{
+	bool ip = format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6, preferred;
+	const struct fi_info hints = { .addr_format = ip ? format : FI_FORMAT_UNSPEC };
+	struct vrb_target target = { .dest.count = 1 };
+	struct vrb_port_addr own = { 0 };
+	struct ofi_miss why;
+	int ret = 0;
+
+	if (service)
+		ret = vrb_resolve(node, service, 0, &hints, &target, &why);
+	else
+		ofi_addr_parse(node, &target.dest.addr[0]);
+	if (ret == -FI_ENODATA)
+		FI_WARN(domain->prov, FI_LOG_AV, "%s: %s: %s\n", call, why.asked, why.has);
+	if (ret)
+		return ret;
+	vrb_resolve_own(domain->info, &own.addr);
+	ret = vrb_resolve_dest(&target, &own, ss, &preferred, &why);
+	if (ret == -FI_ENODATA)
+		*ss = target.dest.addr[0];
+	else if (ret)
+		return ret;
+	if (ofi_addr_size(sa(ss)) && (!ip || ofi_addr_format(sa(ss)) == format))
+		return 0;
+	return ofi_refuse(domain->prov, FI_LOG_AV, -FI_EINVAL,
+			  "%s: %s%s is not an address in the format of the address vector\n", call,
+			  node, service ? "" : " without a service");
 }

@@ -15,6 +15,8 @@
 
 enum { VRB_TARGET_ADDRS = 8 };
 
+struct ofi_domain;
+
 struct vrb_addr_list {
 	size_t count;
 	struct sockaddr_storage addr[VRB_TARGET_ADDRS];
@@ -59,5 +61,13 @@ int vrb_resolve_dest(const struct vrb_target *target, const struct vrb_port_addr
  */
 int vrb_route(const struct vrb_port_addr *local, const struct sockaddr_storage *dest,
 	      struct sockaddr_storage *from);
+/* Sets *ss to the source of an fi_info, with any port. Returns false if that names no host. */
+bool vrb_resolve_own(const struct fi_info *info, struct sockaddr_storage *ss);
+/*
+ * Implements ofi_domain_ops.resolve: prefers an address to which the routing table leads from the
+ * domain's, which stands for a loopback address, else takes one that can be reached, or the first.
+ */
+int vrb_resolve_peer(const struct ofi_domain *domain, const char *call, uint32_t format,
+		     const char *node, const char *service, struct sockaddr_storage *ss);
 
 #endif

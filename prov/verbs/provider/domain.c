@@ -275,7 +275,7 @@ static void domain_init(struct vrb_domain *domain, struct vrb_fabric *fabric,
 	domain->fabric = fabric;
 	domain->base = (struct ofi_domain){
 		.prov = &vrb_prov,
-		.ops = &vrb_domain_mr_ops,
+		.ops = &vrb_domain_callbacks,
 		.fabric = &fabric->ref,
 		.loop = &fabric->loop,
 		.info = fi_dupinfo(info),

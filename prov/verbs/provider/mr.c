@@ -18,6 +18,7 @@
 #include "err.h"
 #include "mr.h"
 #include "mr_hmem.h"
+#include "prov/verbs/discovery/resolve.h"
 #include "prov/verbs/msg/ops.h"
 #include "prov.h"
 #include "prov/base/refuse.h"
@@ -141,10 +142,11 @@ static void range_add(struct vrb_mr *mr)
 	ofi_unlock(&mr->domain->lock);
 }
 
-const struct ofi_domain_ops vrb_domain_mr_ops = {
+const struct ofi_domain_ops vrb_domain_callbacks = {
 	.mr_find = mr_find,
 	.mr_range = mr_range,
 	.mr_count = mr_count_remote,
+	.resolve = vrb_resolve_peer,
 };
 
 /*
