@@ -271,7 +271,8 @@ bool vrb_resolve_any(const struct vrb_target *target, const struct vrb_port *por
 
 	for (i = 0; i < target->src.count && !ofi_addr_is_any(sa(&target->src.addr[i])); i++)
 		;
-	if (i == target->src.count || target->dest.count)
+	if (i == target->src.count || target->dest.count || vrb_params.iface ||
+	    vrb_params.gid_idx >= 0)
 		return true;
 	*src = (struct sockaddr_storage){ .ss_family = local->addr.ss_family };
 	ofi_addr_set_port((struct sockaddr *)src, ofi_addr_port(sa(&target->src.addr[i])));

@@ -43,8 +43,8 @@ bool vrb_resolve_src(const struct vrb_target *target, const struct vrb_port_addr
 		     struct sockaddr_storage *src, struct ofi_miss *why);
 /*
  * Makes *src, which is for a passive endpoint, the wildcard address of its family if the target
- * requests one and no destination. Returns false then, unless `local` is the port's first of this
- * family.
+ * requests one and no destination, and no parameter selects addresses. Returns false then, unless
+ * `local` is the port's first of this family.
  */
 bool vrb_resolve_any(const struct vrb_target *target, const struct vrb_port *port,
 		     const struct vrb_port_addr *local, struct sockaddr_storage *src);
