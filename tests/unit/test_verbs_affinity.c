@@ -92,8 +92,10 @@ static int setup(void **state)
 	for (i = 0; i < DEVICES; i++) {
 		snprintf(devices[i].name, sizeof(devices[i].name), "mlx5_%d", i);
 		devices[i].err = 0;
+		devices[i].transport = IBV_TRANSPORT_IB;
 		devices[i].num_ports = 1;
 		devices[i].ports = &ports[i];
+		ports[i].subnet = 0;
 		ports[i].attr = (struct ibv_port_attr){ .state = IBV_PORT_ACTIVE,
 							.active_speed = 32,
 							.active_width = 2 };
@@ -168,6 +170,25 @@ static void test_in_turn(void **state)
 	assert_string_equal(order(&affinity), "2310");
 }
 
+/* Processes of equal rank on two hosts begin in the same subnet, so that they can connect. */
+static void test_subnets(void **state)
+{
+	struct vrb_affinity affinity;
+
+	(void)state;
+	ports[1].subnet = ports[3].subnet = htobe64(0xfec0000000000001);
+	setenv("SLURM_LOCALID", "1", 1);
+	assert_string_equal(order(&affinity), "2103");
+	setenv("SLURM_LOCALID", "2", 1);
+	assert_string_equal(order(&affinity), "0123");
+	ports[2].subnet = htobe64(0xfec0000000000002);
+	setenv("SLURM_LOCALID", "1", 1);
+	assert_string_equal(order(&affinity), "0123");
+	for (int i = 0; i < DEVICES; i++)
+		devices[i].transport = IBV_TRANSPORT_IWARP; /* its prefixes are parts of MACs */
+	assert_string_equal(order(&affinity), "1230");
+}
+
 /* The mask of a host with so many processors does not fit in a cpu_set_t. */
 static void test_large_host(void **state)
 {
@@ -224,6 +245,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_alone),    TEST(test_nearest_first), TEST(test_in_turn),
 		TEST(test_software), TEST(test_policies),      TEST(test_large_host),
+		TEST(test_subnets),
 	};
 
 	return cmocka_run_group_tests(tests, make_root, remove_root);

@@ -105,6 +105,17 @@ static uint64_t speed_of(const struct vrb_device *dev)
 	return most;
 }
 
+/* Returns that of the first active port, the same for all of iWARP, whose GIDs are MACs. */
+static __be64 subnet_of(const struct vrb_device *dev)
+{
+	int i;
+
+	for (i = 0; i < dev->num_ports && dev->transport != IBV_TRANSPORT_IWARP; i++)
+		if (dev->ports[i].attr.state == IBV_PORT_ACTIVE)
+			return dev->ports[i].subnet;
+	return 0;
+}
+
 /* Returns the device's position in the parameter's list, INT_MAX if it is not listed. */
 static int place_in(const char *list, const char *name)
 {
@@ -138,21 +149,26 @@ static void affinity_insert(struct vrb_affinity *affinity, const struct vrb_rank
 	affinity->devices[at] = *ranked;
 }
 
-/* Rotates the best devices, so that the processes of a host start with different ones. */
+/*
+ * Rotates the best devices of the first one's subnet, so that the processes of a host start with
+ * different ones, but can connect to any process of another host.
+ */
 static void take_turns(struct vrb_affinity *affinity)
 {
-	struct vrb_ranked old[VRB_AFFINITY_MAX];
-	size_t i, equals = 0, first;
+	struct vrb_ranked old[VRB_AFFINITY_MAX], *best = affinity->devices;
+	size_t at[VRB_AFFINITY_MAX], i, equals = 0, first;
 
-	while (equals < affinity->count &&
-	       !affinity_compare(&affinity->devices[equals], &affinity->devices[0]))
-		equals++;
-	if (!equals || affinity->devices[0].nearness == VRB_NEAR_UNKNOWN)
+	for (i = 0; i < affinity->count && !affinity_compare(&best[i], &best[0]); i++) {
+		if (subnet_of(best[i].dev) != subnet_of(best[0].dev))
+			continue;
+		at[equals] = i;
+		old[equals++] = best[i];
+	}
+	if (!equals || best[0].nearness == VRB_NEAR_UNKNOWN)
 		return;
-	memcpy(old, affinity->devices, equals * sizeof(old[0]));
 	first = local_rank() % equals;
 	for (i = 0; i < equals; i++)
-		affinity->devices[i] = old[(first + i) % equals];
+		best[at[i]] = old[(first + i) % equals];
 }
 
 /* Returns the list of a manual order, or NULL; sets *none if the order must not be changed. */

@@ -2,7 +2,7 @@
 /*
  * The order in which devices are offered: as FI_VERBS_NIC_AFFINITY lists them, unchanged with none,
  * or else nearest to the process's processors first. The nearest ones at equal distance are rotated
- * by the process's rank on the host.
+ * by the process's rank on the host, within a subnet.
  */
 #ifndef VRB_AFFINITY_H
 #define VRB_AFFINITY_H
