@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,9 +28,22 @@ static const uint8_t other_mac[6] = { 0x52, 0x54, 0, 0, 0, 1 };
 static struct vrb_snapshot snapshot;
 static const char *log_text;
 
+static const char *if_inet6; /* what the system tells about IPv6 addresses; NULL: no IPv6 */
+
+FILE *__real_fopen(const char *path, const char *mode);
+FILE *__wrap_fopen(const char *path, const char *mode);
+
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+	if (strcmp(path, "/proc/net/if_inet6"))
+		return __real_fopen(path, mode);
+	return if_inet6 ? fmemopen((char *)if_inet6, strlen(if_inet6), "r") : NULL;
+}
+
 static int setup(void **state)
 {
 	(void)state;
+	if_inet6 = NULL;
 	mock_reset();
 	STAILQ_INIT(&snapshot);
 	vrb_params = (struct vrb_params){ .gid_idx = -1 };
@@ -122,6 +136,37 @@ static void test_roce(void **state)
 		     "10.0.0.1:0 [2001:db8::1]:0 169.254.1.1:0 [fe80::5054:ff:fe12:3456]:0 ");
 	assert_string_equal(STAILQ_FIRST(&dev->ports[0].addrs)->netdev, "eth0");
 	assert_int_equal(device->alive, 0);
+}
+
+/* The newest address is listed first. */
+static void test_fading(void **state)
+{
+	struct mock_device *device = roce("roce9");
+	struct vrb_device *dev;
+
+	(void)state;
+	mock_add_gid(device, 1, 4, IBV_GID_TYPE_ROCE_V2, "2001:db8::2", 2);
+	mock_add_gid(device, 1, 5, IBV_GID_TYPE_ROCE_V2, "2001:db8::3", 2);
+	mock_add_gid(device, 1, 6, IBV_GID_TYPE_ROCE_V2, "2001:db8::4", 2);
+	mock_add_gid(device, 1, 7, IBV_GID_TYPE_ROCE_V2, "2001:db8::5", 2);
+	mock_add_ip("eth0", "2001:db8::2");
+	mock_add_ip("eth0", "2001:db8::3");
+	mock_add_ip("eth0", "2001:db8::4");
+	mock_add_ip("eth0", "2001:db8::5");
+	dev = take();
+	expect_addrs(&dev->ports[0], "10.0.0.1:0 [2001:db8::1]:0 [2001:db8::2]:0 [2001:db8::3]:0 "
+				     "[2001:db8::4]:0 [2001:db8::5]:0 169.254.1.1:0 "
+				     "[fe80::5054:ff:fe12:3456]:0 ");
+	if_inet6 = "20010db8000000000000000000000001 02 40 00 a0     eth0\n"
+		   "20010db8000000000000000000000002 02 40 00 01     eth0\n"
+		   "20010db8000000000000000000000003 03 40 00 c0     eth1\n"
+		   "20010db8000000000000000000000003 02 40 00 80     eth0\n"
+		   "20010db8000000000000000000000004 02 40 00 40     eth0\n"
+		   "20010db8000000000000000000000005 02 40 00 c8     eth0\n"
+		   "fe80000000000000505400fffe123456 02 40 20 80     eth0\n";
+	dev = take();
+	expect_addrs(&dev->ports[0], "10.0.0.1:0 [2001:db8::3]:0 [2001:db8::1]:0 [2001:db8::2]:0 "
+				     "169.254.1.1:0 [fe80::5054:ff:fe12:3456]:0 ");
 }
 
 /* Interfaces of other namespaces may have the index of the port's; a VLAN has its own. */
@@ -522,6 +567,7 @@ int main(void)
 		TEST(test_fork),
 		TEST(test_list_shortage),
 		TEST(test_roce),
+		TEST(test_fading),
 		TEST(test_probe_once),
 		TEST(test_tiny),
 		TEST(test_granted_inline),

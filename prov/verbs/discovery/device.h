@@ -23,6 +23,7 @@ struct vrb_port_addr {
 	STAILQ_ENTRY(vrb_port_addr) next;
 	struct sockaddr_storage addr;	 /* IPv4, IPv6 or AF_IB */
 	char netdev[IBV_SYSFS_NAME_MAX]; /* "" for AF_IB */
+	int order; /* that of vrb_addr_rank(), then temporary and deprecated ones last */
 };
 STAILQ_HEAD(vrb_port_addrs, vrb_port_addr);
 

@@ -11,6 +11,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/rdma_cma.h>
 #include <infiniband/ib.h>
+#include <linux/if_addr.h>
 #include <ofi/addr.h>
 #include "netdev.h"
 #include "prov/verbs/provider/prov.h"
@@ -84,17 +85,19 @@ int vrb_addr_rank(const struct sockaddr *sa)
 	}
 }
 
-static int add_addr(struct vrb_port *port, const void *sa, size_t len, const char *netdev)
+/* `flags` are IFA_F_* of an IPv6 address. */
+static int add_addr(struct vrb_port *port, const void *sa, const char *netdev, unsigned flags)
 {
 	struct vrb_port_addr *addr, *at, *before = NULL;
 
 	addr = calloc(1, sizeof(*addr));
 	if (!addr)
 		return -FI_ENOMEM;
-	memcpy(&addr->addr, sa, len);
+	memcpy(&addr->addr, sa, ofi_addr_size(sa));
 	snprintf(addr->netdev, sizeof(addr->netdev), "%s", netdev);
+	addr->order = 2 * vrb_addr_rank(sa) + !!(flags & (IFA_F_TEMPORARY | IFA_F_DEPRECATED));
 	STAILQ_FOREACH (at, &port->addrs, next) {
-		if (vrb_addr_rank((const void *)&at->addr) > vrb_addr_rank(sa))
+		if (at->order > addr->order)
 			break;
 		before = at;
 	}
@@ -175,21 +178,41 @@ static bool is_foreign(const struct vrb_gid_table *gids, const struct vrb_port *
 	return gids;
 }
 
+/* Returns the IFA_F_* flags of an IPv6 address, 0 if the system tells none. */
+static unsigned in6_flags(const struct sockaddr *sa, const struct sockaddr_ll *ll)
+{
+	const struct in6_addr *addr = &((const struct sockaddr_in6 *)sa)->sin6_addr;
+	FILE *file = sa->sa_family == AF_INET6 ? fopen("/proc/net/if_inet6", "re") : NULL;
+	unsigned word[4], index, flags, found = 0;
+	int i;
+
+	while (file && fscanf(file, "%8x%8x%8x%8x %x %*x %*x %x %*s", &word[0], &word[1], &word[2],
+			      &word[3], &index, &flags) == 6) {
+		for (i = 0; i < 4; i++)
+			word[i] = htonl(word[i]);
+		if ((int)index == ll->sll_ifindex && !memcmp(addr, word, sizeof(word)))
+			found = flags;
+	}
+	if (file)
+		fclose(file);
+	return found;
+}
+
 static int add_addrs_of(struct vrb_port *port, const struct ifaddrs *link,
 			const struct ifaddrs *all, const struct vrb_gid_table *gids)
 {
 	const char *netdev = link->ifa_name;
 	const struct ifaddrs *ifa;
+	unsigned flags;
 	int ret = 0;
 
 	for (ifa = all; ifa && !ret; ifa = ifa->ifa_next) {
 		if (!ifa->ifa_addr || !is_of(ifa, netdev) || is_pinned_away(port, ifa->ifa_addr) ||
 		    is_foreign(gids, port, link, ifa->ifa_addr))
 			continue;
-		if (ifa->ifa_addr->sa_family == AF_INET)
-			ret = add_addr(port, ifa->ifa_addr, sizeof(struct sockaddr_in), netdev);
-		else if (ifa->ifa_addr->sa_family == AF_INET6)
-			ret = add_addr(port, ifa->ifa_addr, sizeof(struct sockaddr_in6), netdev);
+		flags = in6_flags(ifa->ifa_addr, (const void *)link->ifa_addr);
+		if (ofi_addr_size(ifa->ifa_addr) && !(flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED)))
+			ret = add_addr(port, ifa->ifa_addr, netdev, flags);
 	}
 	return ret;
 }
@@ -202,7 +225,7 @@ static int add_ib_addr(struct vrb_port *port)
 	memcpy(&ib.sib_addr, &port->gid, sizeof(ib.sib_addr));
 	ib.sib_sid = htobe64(RDMA_IB_IP_PS_TCP);
 	ib.sib_sid_mask = htobe64(RDMA_IB_IP_PS_MASK);
-	return add_addr(port, &ib, sizeof(ib), "");
+	return add_addr(port, &ib, "", 0);
 }
 
 static void set_mac(struct vrb_port *port, const struct ifaddrs *link)

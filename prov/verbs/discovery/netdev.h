@@ -10,8 +10,8 @@
 
 /*
  * Sets addrs and link_addr of a port from the list of getifaddrs() and the device's GIDs. Skips
- * loopback interfaces, interfaces that are down, and those that FI_VERBS_IFACE does not name; on
- * RoCE also addresses that have no GID.
+ * loopback interfaces, interfaces that are down, and those that FI_VERBS_IFACE does not name; IPv6
+ * addresses that may be duplicates; on RoCE also addresses that have no GID.
  * Returns 0 or -FI_ENOMEM.
  */
 int vrb_port_addrs_find(struct vrb_port *port, enum ibv_transport_type transport,
