@@ -7,6 +7,7 @@
 
 #include <netdb.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <ofi/addr.h>
 #include <rdma/fi_errno.h>
@@ -31,9 +32,19 @@ int __wrap_getaddrinfo(const char *node, const char *service, const struct addri
 		       __real_getaddrinfo("192.168.1.5", service, hints, &(*res)->ai_next);
 	if (!strcmp(node, "own"))
 		node = "127.0.1.1";
-	else if (!strcmp(node, "localhost"))
-		node = "127.0.0.1";
+	else if (strstr(node, "host"))
+		return __real_getaddrinfo("::1", service, hints, res) ||
+		       __real_getaddrinfo("127.0.0.1", service, hints, &(*res)->ai_next);
 	return __real_getaddrinfo(node, service, hints, res);
+}
+
+static const char *host_name = "Host.example.com";
+
+int __wrap_gethostname(char *name, size_t len);
+
+int __wrap_gethostname(char *name, size_t len)
+{
+	return snprintf(name, len, "%s", host_name) < 0;
 }
 
 static bool starts_at_device(const char *node, struct sockaddr_in *src)
@@ -57,6 +68,12 @@ static void test_own_name(void **state)
 	assert_true(starts_at_device("own", &src));
 	assert_int_equal(src.sin_addr.s_addr, htonl(0x0a000001));
 	assert_int_equal(src.sin_port, htons(7));
+	assert_true(starts_at_device("host.example.com", &src));
+	assert_int_equal(src.sin_addr.s_addr, htonl(0x0a000001));
+	assert_int_equal(src.sin_port, htons(7));
+	assert_true(starts_at_device("host", &src));
+	assert_int_equal(target.src.addr[0].ss_family, AF_INET6);
+	assert_true(ofi_addr_is_any((struct sockaddr *)&target.src.addr[0]));
 }
 
 static void test_loopback(void **state)
@@ -65,6 +82,11 @@ static void test_loopback(void **state)
 
 	(void)state;
 	assert_false(starts_at_device("localhost", &src));
+	assert_false(starts_at_device("another-host", &src));
+	assert_false(starts_at_device("host.example", &src));
+	host_name = "localhost";
+	assert_false(starts_at_device("localhost", &src));
+	host_name = "Host.example.com";
 	assert_false(starts_at_device("127.0.0.1", &src));
 	assert_false(starts_at_device("127.0.1.1", &src));
 }

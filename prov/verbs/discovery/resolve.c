@@ -2,10 +2,12 @@
 /* Name and route resolution for fi_getinfo. */
 
 #include <errno.h>
+#include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
@@ -102,23 +104,42 @@ static int gai_errno(int code)
 	return -FI_ENODATA;
 }
 
-/*
- * Makes addresses of 127.0.0.0/8 other than 127.0.0.1 stand for all of the host's: /etc/hosts of
- * Debian and nss-myhostname give the host's own name such an address.
- */
-static void widen_own_name(struct vrb_addr_list *list)
+/* Returns true for the name of this host, with or without its domain, unless that is localhost. */
+static bool is_own_name(const char *node)
 {
-	struct sockaddr_in *in;
+	char name[HOST_NAME_MAX + 1];
+	size_t len;
+
+	if (gethostname(name, sizeof(name)) || !strncasecmp(node, "localhost", 9))
+		return false;
+	len = strcspn(name, ".");
+	return !strcasecmp(node, name) || (!strncasecmp(node, name, len) && !node[len]);
+}
+
+/*
+ * Makes loopback addresses of the host's own name stand for all of the host's: /etc/hosts may give
+ * it such addresses. Those of 127.0.0.0/8 other than 127.0.0.1, which Debian and nss-myhostname
+ * give it, do so with any name.
+ */
+static void widen_own_name(const char *node, struct vrb_addr_list *list)
+{
+	bool own = is_own_name(node);
+	const struct sockaddr_in *in;
+	uint16_t port;
 	size_t i;
 
 	for (i = 0; i < list->count; i++) {
 		in = (struct sockaddr_in *)&list->addr[i];
-		if (in->sin_family != AF_INET || !ofi_addr_is_loopback(sa(&list->addr[i])) ||
-		    in->sin_addr.s_addr == htonl(INADDR_LOOPBACK))
+		if (!ofi_addr_is_loopback(sa(&list->addr[i])) ||
+		    (!own &&
+		     (in->sin_family != AF_INET || in->sin_addr.s_addr == htonl(INADDR_LOOPBACK))))
 			return;
 	}
-	for (i = 0; i < list->count; i++)
-		((struct sockaddr_in *)&list->addr[i])->sin_addr.s_addr = INADDR_ANY;
+	for (i = 0; i < list->count; i++) {
+		port = ofi_addr_port(sa(&list->addr[i]));
+		list->addr[i] = (struct sockaddr_storage){ .ss_family = list->addr[i].ss_family };
+		ofi_addr_set_port((struct sockaddr *)&list->addr[i], port);
+	}
 }
 
 static int resolve_ip(const char *node, const char *service, uint64_t flags, uint32_t format,
@@ -145,7 +166,7 @@ static int resolve_ip(const char *node, const char *service, uint64_t flags, uin
 		list_add(list, ai->ai_addr);
 	freeaddrinfo(res);
 	if (flags & FI_SOURCE && node && ofi_addr_parse(node, &numeric))
-		widen_own_name(list);
+		widen_own_name(node, list);
 	return 0;
 }
 
