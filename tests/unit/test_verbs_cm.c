@@ -333,6 +333,30 @@ static void no_id(void **state)
 	}
 }
 
+/* What a container may not do is not taken for a missing module. */
+static void no_id_permitted(void **state)
+{
+	struct fake_bed other;
+	struct vrb_ep *second;
+	const char *log;
+
+	(void)state;
+	fake_ep_close(ep);
+	fake_fini(&bed);
+	fake_init(&other);
+	second = fake_ep(&other);
+	fake.fail = "create_id";
+	fake.err = EPERM;
+	capture_start();
+	assert_int_equal(vrb_conn_init(second, second->info), -FI_EPERM);
+	log = capture_stop();
+	fake_ep_close(second);
+	fake_fini(&other);
+	setup(NULL);
+	assert_non_null(strstr(log, "rdma_create_id: Operation not permitted"));
+	assert_null(strstr(log, "loaded"));
+}
+
 static void *bombard(void *arg)
 {
 	int i;
@@ -428,6 +452,7 @@ int main(void)
 		test(names_as_text),
 		test(wire_format),
 		test(no_id),
+		test(no_id_permitted),
 		test(closing_while_events_come),
 		test(forks_wait_for_binding),
 	};

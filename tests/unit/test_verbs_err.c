@@ -193,6 +193,28 @@ static void test_cause_is_the_limit_of_files(void **state)
 	assert_int_equal(causes[5], ENODEV);
 }
 
+static int access_err = ENOENT;
+
+/* In place of libc's. */
+int eaccess(const char *path, int mode)
+{
+	(void)path;
+	(void)mode;
+	errno = access_err;
+	return -1;
+}
+
+static void test_denied_files(void **state)
+{
+	(void)state;
+	access_err = EACCES;
+	assert_int_equal(vrb_err_opening(ENODEV, "uverbs0"), EACCES);
+	access_err = EPERM;
+	assert_int_equal(vrb_err_opening(ENODEV, "uverbs0"), EPERM);
+	access_err = ENOENT;
+	assert_int_equal(vrb_err_opening(ENODEV, "uverbs0"), ENODEV);
+}
+
 static void test_eq_strerror(void **state)
 {
 	char text[128], small[8];
@@ -224,6 +246,7 @@ int main(void)
 		cmocka_unit_test(test_remedy_of_no_locked_memory),
 		cmocka_unit_test(test_remedy_of_huge_pages),
 		cmocka_unit_test(test_cause_is_the_limit_of_files),
+		cmocka_unit_test(test_denied_files),
 	};
 
 	return cmocka_run_group_tests_name("verbs_err", tests, NULL, NULL);

@@ -200,7 +200,7 @@ int vrb_cm_create_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owne
 	if (ret)
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s: rdma_create_id: %s%s%s\n", call,
 			fi_strerror(-ret), vrb_remedy(-ret),
-			ret == -EMFILE || ret == -ENFILE || ret == -EACCES
+			ret == -EMFILE || ret == -ENFILE || ret == -EACCES || ret == -EPERM
 				? ""
 				: " (is the kernel module rdma_ucm loaded?)");
 	return ret;

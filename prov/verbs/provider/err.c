@@ -19,8 +19,7 @@
 /* FI_E* up to 255 have the values of errno. EAGAIN is a limit that no progress ends. */
 int vrb_errno(int err)
 {
-	if (err < 0)
-		err = -err;
+	err = abs(err);
 	if (err == EAGAIN)
 		err = ENOMEM;
 	return err ? -err : -FI_EIO;
@@ -47,7 +46,9 @@ int vrb_err_opening(int err, const char *name)
 	char path[NAME_MAX];
 
 	snprintf(path, sizeof(path), "/dev/infiniband/%s", name);
-	return eaccess(path, R_OK | W_OK) && errno == EACCES ? EACCES : vrb_err_cause(err);
+	if (eaccess(path, R_OK | W_OK) && (errno == EACCES || errno == EPERM))
+		return errno;
+	return vrb_err_cause(err);
 }
 
 int vrb_wc_err(enum ibv_wc_status status, bool receive)

@@ -19,7 +19,10 @@ int vrb_errno(int err);
  * be opened, which libibverbs and librdmacm report as a missing device or module; otherwise err.
  */
 int vrb_err_cause(int err);
-/* Does the same for a call that opens this file in /dev/infiniband; EACCES if access is denied. */
+/*
+ * Does the same for a call that opens this file in /dev/infiniband; EACCES, or EPERM by a control
+ * group, if access is denied.
+ */
 int vrb_err_opening(int err, const char *name);
 /* Returns the positive FI_E* of a failed work completion. */
 int vrb_wc_err(enum ibv_wc_status status, bool receive);
