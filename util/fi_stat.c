@@ -45,7 +45,7 @@ static int explain(pid_t pid, int err)
 	else if (err == -ENOENT)
 		why = "there is no such process";
 	else if (err == -FI_EACCES)
-		why = "it is another user's";
+		why = "it is another user's, or protected (it is not dumpable, has file capabilities, or is in another user namespace); try as root";
 	else if (err == -FI_EPROTO)
 		why = "its libfabric has a different version";
 	else if (err == -FI_ENOSYS)
