@@ -94,11 +94,17 @@ static bool ended(struct trial *trial, int ret, const char *what)
 	return false;
 }
 
+static void print_addr(const struct addrinfo *ai, char *text, size_t len)
+{
+	if (getnameinfo(ai->ai_addr, ai->ai_addrlen, text, (socklen_t)len, NULL, 0, NI_NUMERICHOST))
+		text[0] = '\0';
+}
+
 static bool resolve_name(struct trial *trial)
 {
 	const struct doctor_options *opts = trial->opts;
-	struct addrinfo hints = { .ai_socktype = SOCK_DGRAM };
-	char text[INET6_ADDRSTRLEN] = "";
+	struct addrinfo hints = { .ai_socktype = SOCK_DGRAM }, *ai;
+	char text[NI_MAXHOST];
 	int ret;
 
 	step(trial);
@@ -112,9 +118,11 @@ static bool resolve_name(struct trial *trial)
 			   ret == EAI_SYSTEM ? strerror(errno) : gai_strerror(ret));
 		return false;
 	}
-	getnameinfo(trial->ai->ai_addr, trial->ai->ai_addrlen, text, sizeof(text), NULL, 0,
-		    NI_NUMERICHOST);
-	doctor_say(trial->doctor, DOCTOR_OK, "resolve %s: its address is %s", opts->peer, text);
+	for (ai = trial->ai; ai; ai = ai->ai_next) {
+		print_addr(ai, text, sizeof(text));
+		doctor_say(trial->doctor, DOCTOR_OK, "resolve %s: its address is %s", opts->peer,
+			   text);
+	}
 	return true;
 }
 
@@ -160,35 +168,48 @@ static const struct doctor_port *port_of(const struct trial *trial, const char *
 }
 
 /* A route that does not use an RDMA device is not fatal: a source may have been given. */
-static bool find_route(struct trial *trial)
+static bool find_route(struct trial *trial, const struct addrinfo *ai, enum doctor_level missing)
 {
+	char text[NI_MAXHOST] = "", peer[NI_MAXHOST];
 	const struct doctor_port *port;
-	char text[NI_MAXHOST] = "";
 	const char *netdev;
 	bool good;
 	int err;
 
+	print_addr(ai, peer, sizeof(peer));
 	step(trial);
-	good = find_source(trial->ai, text, sizeof(text));
+	good = find_source(ai, text, sizeof(text));
 	err = errno;
 	took(trial);
 	if (!good) {
-		doctor_fix(trial->doctor, "ip route get %s", trial->opts->peer);
-		doctor_say(trial->doctor, DOCTOR_FAIL, "route: %s", strerror(err));
+		doctor_fix(trial->doctor, "ip route get %s", peer);
+		doctor_say(trial->doctor, missing, "route to %s: %s", peer, strerror(err));
 		return false;
 	}
 	port = port_of(trial, text, &netdev);
 	if (port) {
-		doctor_say(trial->doctor, DOCTOR_OK, "route: from %s on %s, which is %s port %s",
-			   text, netdev, port->device, port->num);
+		doctor_say(trial->doctor, DOCTOR_OK,
+			   "route to %s: from %s on %s, which is %s port %s", peer, text, netdev,
+			   port->device, port->num);
 		return true;
 	}
 	doctor_fix(trial->doctor, "ip route get %s (use an address of the peer's RDMA interface)",
-		   trial->opts->peer);
+		   peer);
 	doctor_say(trial->doctor, DOCTOR_WARN,
-		   "route: from %s on %s, which is not an interface of an RDMA device", text,
-		   netdev);
+		   "route to %s: from %s on %s, which is not an interface of an RDMA device", peer,
+		   text, netdev);
 	return true;
+}
+
+/* One address with a route is enough. */
+static bool find_routes(struct trial *trial)
+{
+	struct addrinfo *ai;
+	bool any = false;
+
+	for (ai = trial->ai; ai; ai = ai->ai_next)
+		any |= find_route(trial, ai, any || ai->ai_next ? DOCTOR_WARN : DOCTOR_FAIL);
+	return any;
 }
 
 static int set_source(const struct trial *trial, struct fi_info *hints)
@@ -277,7 +298,7 @@ void doctor_peer_connect(struct doctor *doctor, const struct doctor_options *opt
 	struct trial trial = { .doctor = doctor, .opts = opts, .ports = ports, .addrs = addrs };
 
 	doctor->topic = "peer";
-	if (resolve_name(&trial) && find_route(&trial) && find_device(&trial, opts->peer, 0) &&
+	if (resolve_name(&trial) && find_routes(&trial) && find_device(&trial, opts->peer, 0) &&
 	    open_link(&trial) && connect_link(&trial) && exchange(&trial))
 		finish(&trial);
 	doctor_link_close(&trial.link);
