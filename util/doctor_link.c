@@ -9,6 +9,9 @@
 
 #include "doctor_time.h"
 
+/* Announces that full packets are sent; a fi_doctor that does not know them says nothing. */
+#define HELLO "packets of %u"
+
 static int failed(struct doctor_link *link, const char *call, int ret)
 {
 	if (ret)
@@ -39,7 +42,7 @@ static int open_domain(struct doctor_link *link)
 		ret = failed(link, "fi_cq_open", fi_cq_open(link->domain, &attr, &link->cq, NULL));
 	if (!ret)
 		ret = failed(link, "fi_mr_reg",
-			     fi_mr_reg(link->domain, link->bytes, sizeof(link->bytes),
+			     fi_mr_reg(link->domain, link->buffers, sizeof(link->buffers),
 				       FI_SEND | FI_RECV, 0, 0, 0, &link->mr, NULL));
 	return ret;
 }
@@ -61,16 +64,16 @@ static int open_endpoint(struct doctor_link *link)
 
 int doctor_link_endpoint(struct doctor_link *link)
 {
-	int ret;
+	int ret, i;
 
 	ret = open_domain(link);
 	if (!ret)
 		ret = open_endpoint(link);
-	if (ret)
-		return ret;
-	ret = (int)fi_recv(link->ep, &link->bytes[1], 1, fi_mr_desc(link->mr), 0,
-			   &link->contexts[1]);
-	return failed(link, "fi_recv", ret);
+	for (i = 1; !ret && i < 3; i++)
+		ret = failed(link, "fi_recv",
+			     (int)fi_recv(link->ep, link->buffers[i], DOCTOR_FULL,
+					  fi_mr_desc(link->mr), 0, &link->contexts[i]));
+	return ret;
 }
 
 static int event_error(struct doctor_link *link)
@@ -110,6 +113,7 @@ static int check_event(struct doctor_link *link, uint32_t want, uint32_t event,
 		fi_freeinfo(link->info);
 		link->info = entry->info;
 	}
+	sscanf((const char *)entry->data, HELLO, &link->peer_mtu);
 	return 0;
 }
 
@@ -126,7 +130,7 @@ int doctor_link_event(struct doctor_link *link, uint32_t want, int timeout_ms)
 	union {
 		struct fi_eq_cm_entry entry;
 		char room[sizeof(struct fi_eq_cm_entry) + 256];
-	} wide = { 0 };
+	} wide;
 	long start = doctor_usec();
 	uint32_t event;
 	ssize_t got;
@@ -135,7 +139,7 @@ int doctor_link_event(struct doctor_link *link, uint32_t want, int timeout_ms)
 	link->call = "fi_eq_sread";
 	do {
 		rest = rest_ms(start, timeout_ms);
-		got = fi_eq_sread(link->eq, &event, &wide, sizeof(wide), rest, 0);
+		got = fi_eq_sread(link->eq, &event, &wide, sizeof(wide) - 1, rest, 0);
 		if (got > 0 && event == FI_CONNREQ && want != FI_CONNREQ)
 			got = reject(link, wide.entry.info);
 	} while ((got == -FI_EAGAIN || got == -FI_EINTR || got == -FI_ETIMEDOUT) && rest);
@@ -143,6 +147,7 @@ int doctor_link_event(struct doctor_link *link, uint32_t want, int timeout_ms)
 		return event_error(link);
 	if (got < 0)
 		return got == -FI_EAGAIN ? -FI_ETIMEDOUT : (int)got;
+	wide.room[got] = '\0';
 	return check_event(link, want, event, &wide.entry);
 }
 
@@ -161,8 +166,8 @@ static int completion_error(struct doctor_link *link)
 	return entry.err ? -entry.err : -FI_EOTHER;
 }
 
-/* Reads completions until the one counted in `done` has arrived. */
-static int reap(struct doctor_link *link, const int *done, int timeout_ms)
+/* Reads completions until `done` counts `want`. */
+static int reap(struct doctor_link *link, const int *done, int want, int timeout_ms)
 {
 	long start = doctor_usec();
 	struct fi_cq_msg_entry entry;
@@ -170,7 +175,7 @@ static int reap(struct doctor_link *link, const int *done, int timeout_ms)
 	int rest;
 
 	link->call = "fi_cq_sread";
-	while (!*done) {
+	while (*done < want) {
 		rest = rest_ms(start, timeout_ms);
 		got = fi_cq_sread(link->cq, &entry, 1, NULL, rest);
 		if (got == -FI_EAVAIL)
@@ -179,32 +184,47 @@ static int reap(struct doctor_link *link, const int *done, int timeout_ms)
 			return (int)got;
 		if (got < 0 && !rest)
 			return -FI_ETIMEDOUT;
-		if (got == 1 && entry.op_context == &link->contexts[1])
-			link->received++;
-		else if (got == 1)
+		if (got == 1 && entry.op_context == &link->contexts[0])
 			link->sent++;
+		else if (got == 1)
+			link->received++;
 	}
 	return 0;
 }
 
-int doctor_link_send(struct doctor_link *link, char byte, int timeout_ms)
+unsigned int doctor_link_mtu(const struct doctor_link *link)
+{
+	const struct fid_nic *nic = link->info->nic;
+	size_t mtu = nic && nic->link_attr ? nic->link_attr->mtu : 0;
+
+	return mtu ? (unsigned int)mtu : DOCTOR_MTU_MAX;
+}
+
+size_t doctor_link_hello(const struct doctor_link *link, char text[DOCTOR_HELLO])
+{
+	return (size_t)snprintf(text, DOCTOR_HELLO, HELLO, doctor_link_mtu(link));
+}
+
+int doctor_link_send(struct doctor_link *link, char byte, size_t len, int timeout_ms)
 {
 	int ret;
 
-	link->bytes[0] = byte;
-	ret = (int)fi_send(link->ep, &link->bytes[0], 1, fi_mr_desc(link->mr), 0,
+	memset(link->buffers[0], byte, len);
+	ret = (int)fi_send(link->ep, link->buffers[0], len, fi_mr_desc(link->mr), 0,
 			   &link->contexts[0]);
-	return ret ? failed(link, "fi_send", ret) : reap(link, &link->sent, timeout_ms);
+	return ret ? failed(link, "fi_send", ret)
+		   : reap(link, &link->sent, ++link->sends, timeout_ms);
 }
 
 int doctor_link_receive(struct doctor_link *link, char byte, int timeout_ms)
 {
-	int ret = reap(link, &link->received, timeout_ms);
+	int ret = reap(link, &link->received, ++link->receives, timeout_ms);
+	char arrived = link->buffers[link->receives][0];
 
-	if (ret || link->bytes[1] == byte)
+	if (ret || arrived == byte)
 		return ret;
 	snprintf(link->detail, sizeof(link->detail), "the byte is 0x%02x instead of 0x%02x",
-		 (unsigned char)link->bytes[1], (unsigned char)byte);
+		 (unsigned char)arrived, (unsigned char)byte);
 	return -FI_EIO;
 }
 

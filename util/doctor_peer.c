@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Resolves, routes, connects over FI_EP_MSG and exchanges a byte, and reports the duration of each
- * step.
+ * Resolves, routes, connects over FI_EP_MSG, exchanges a byte and full packets, and reports the
+ * duration of each step.
  */
 #include "doctor_peer.h"
 
@@ -27,7 +27,8 @@ struct trial {
 	const struct doctor_addrs *addrs;
 	struct addrinfo *ai;
 	struct doctor_link link;
-	long start; /* start of the step */
+	unsigned int mtu; /* payload of packets in the step that fills them, otherwise 0 */
+	long start;	  /* start of the step */
 };
 
 static void step(struct trial *trial)
@@ -45,6 +46,13 @@ static void fix_error(struct trial *trial, int ret)
 {
 	const char *peer = trial->opts->peer ? trial->opts->peer : "PEER";
 
+	if (trial->mtu) {
+		doctor_fix(
+			trial->doctor,
+			"ip link set DEV mtu MTU (the same on all hosts and switches: packets of %u bytes are lost on the way, as ping -M do -s %u %s should show)",
+			trial->mtu, trial->mtu, peer);
+		return;
+	}
 	switch (-ret) {
 	case FI_ECONNREFUSED:
 		doctor_fix(trial->doctor, "fi_doctor --listen %s (on %s)", trial->opts->port, peer);
@@ -264,25 +272,48 @@ static bool open_link(struct trial *trial)
 static bool connect_link(struct trial *trial)
 {
 	struct doctor_link *link = &trial->link;
+	char hello[DOCTOR_HELLO];
 	int ret;
 
 	step(trial);
-	ret = fi_connect(link->ep, link->info->dest_addr, NULL, 0);
+	ret = fi_connect(link->ep, link->info->dest_addr, hello, doctor_link_hello(link, hello));
 	link->call = "fi_connect";
 	if (!ret)
 		ret = doctor_link_event(link, FI_CONNECTED, trial->opts->timeout_ms);
 	return ended(trial, ret, "connect");
 }
 
-static bool exchange(struct trial *trial)
+/* Sends a message and receives its answer; the side that listens receives and answers. */
+static int exchange(struct trial *trial, size_t len)
 {
-	int ret;
+	int timeout = trial->opts->timeout_ms, ret;
 
 	step(trial);
-	ret = doctor_link_send(&trial->link, (char)PING, trial->opts->timeout_ms);
-	if (!ret)
-		ret = doctor_link_receive(&trial->link, (char)PONG, trial->opts->timeout_ms);
-	return ended(trial, ret, "one byte there and one back");
+	if (trial->opts->listen) {
+		ret = doctor_link_receive(&trial->link, (char)PING, timeout);
+		return ret ? ret : doctor_link_send(&trial->link, (char)PONG, len, timeout);
+	}
+	ret = doctor_link_send(&trial->link, (char)PING, len, timeout);
+	return ret ? ret : doctor_link_receive(&trial->link, (char)PONG, timeout);
+}
+
+static bool exchange_all(struct trial *trial)
+{
+	const char *where = trial->opts->listen ? "here" : "there";
+	unsigned int peer_mtu = trial->link.peer_mtu;
+	char what[64];
+	bool good;
+
+	snprintf(what, sizeof(what), "one byte %s and one back", where);
+	good = ended(trial, exchange(trial, 1), what);
+	if (!good || !peer_mtu)
+		return good;
+	/* The connection manager takes the MTU of the side that connects. */
+	trial->mtu = trial->opts->listen ? peer_mtu : doctor_link_mtu(&trial->link);
+	snprintf(what, sizeof(what), "packets of %u bytes %s and back", trial->mtu, where);
+	good = ended(trial, exchange(trial, DOCTOR_FULL), what);
+	trial->mtu = 0;
+	return good;
 }
 
 static void finish(struct trial *trial)
@@ -299,7 +330,7 @@ void doctor_peer_connect(struct doctor *doctor, const struct doctor_options *opt
 
 	doctor->topic = "peer";
 	if (resolve_name(&trial) && find_routes(&trial) && find_device(&trial, opts->peer, 0) &&
-	    open_link(&trial) && connect_link(&trial) && exchange(&trial))
+	    open_link(&trial) && connect_link(&trial) && exchange_all(&trial))
 		finish(&trial);
 	doctor_link_close(&trial.link);
 	if (trial.ai)
@@ -331,6 +362,7 @@ static bool start_listening(struct trial *trial)
 static bool accept_link(struct trial *trial)
 {
 	struct doctor_link *link = &trial->link;
+	char hello[DOCTOR_HELLO];
 	int ret;
 
 	step(trial);
@@ -341,22 +373,11 @@ static bool accept_link(struct trial *trial)
 	ret = doctor_link_endpoint(link);
 	if (!ret) {
 		link->call = "fi_accept";
-		ret = fi_accept(link->ep, NULL, 0);
+		ret = fi_accept(link->ep, hello, doctor_link_hello(link, hello));
 	}
 	if (!ret)
 		ret = doctor_link_event(link, FI_CONNECTED, trial->opts->timeout_ms);
 	return ended(trial, ret, "accept");
-}
-
-static bool answer(struct trial *trial)
-{
-	int ret;
-
-	step(trial);
-	ret = doctor_link_receive(&trial->link, (char)PING, trial->opts->timeout_ms);
-	if (!ret)
-		ret = doctor_link_send(&trial->link, (char)PONG, trial->opts->timeout_ms);
-	return ended(trial, ret, "one byte here and one back");
 }
 
 void doctor_peer_listen(struct doctor *doctor, const struct doctor_options *opts)
@@ -365,7 +386,7 @@ void doctor_peer_listen(struct doctor *doctor, const struct doctor_options *opts
 
 	doctor->topic = "peer";
 	if (find_device(&trial, opts->source, FI_SOURCE) && start_listening(&trial) &&
-	    accept_link(&trial) && answer(&trial)) {
+	    accept_link(&trial) && exchange_all(&trial)) {
 		step(&trial);
 		ended(&trial, doctor_link_event(&trial.link, FI_SHUTDOWN, opts->timeout_ms),
 		      "disconnect");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_doctor's events of a connection while others ask for one, too. */
+/* fi_doctor's events of a connection while others ask for one, too, and what they say. */
 #include "unit.h"
 
 #include <string.h>
@@ -8,7 +8,8 @@
 
 #include "util/doctor_link.h"
 
-static uint32_t events[8]; /* what the event queue has, up to a 0 */
+static uint32_t events[8];  /* what the event queue has, up to a 0 */
+static const char *said[8]; /* what comes with them */
 static int at, rejected;
 static struct fid handle;
 
@@ -24,13 +25,15 @@ static ssize_t eq_sread(struct fid_eq *eq, uint32_t *event, void *buf, size_t le
 	*event = events[at];
 	if (!*event)
 		return -FI_EAGAIN;
+	len = said[at] ? strlen(said[at]) : 0;
+	memcpy(entry->data, said[at], len);
 	at++;
 	entry->info = NULL;
 	if (*event == FI_CONNREQ) {
 		entry->info = fi_allocinfo();
 		entry->info->handle = &handle;
 	}
-	return sizeof(*entry);
+	return (ssize_t)(sizeof(*entry) + len);
 }
 
 static int pep_reject(struct fid_pep *pep, fid_t request, const void *param, size_t len)
@@ -81,11 +84,39 @@ static void test_other_events(void **state)
 	assert_string_equal(link.detail, "unexpected event FI_CONNECTED");
 }
 
+/* A fi_doctor that sends full packets says so when it connects, an older one says nothing. */
+static void test_hello(void **state)
+{
+	struct fi_link_attr attr = { .mtu = 1024 };
+	struct fid_nic nic = { .link_attr = &attr };
+	struct fi_info info = { .nic = &nic };
+	struct doctor_link link = { .eq = &eq, .pep = &pep, .info = &info };
+	char hello[DOCTOR_HELLO];
+
+	(void)state;
+	at = 0;
+	memcpy(events, (uint32_t[]){ FI_CONNREQ, FI_CONNECTED, FI_CONNECTED, FI_CONNECTED, 0 },
+	       5 * sizeof(events[0]));
+	said[0] = "packets of 2048";
+	assert_int_equal(doctor_link_event(&link, FI_CONNECTED, 1000), 0);
+	assert_int_equal(link.peer_mtu, 0);
+	said[2] = "ackets";
+	assert_int_equal(doctor_link_event(&link, FI_CONNECTED, 1000), 0);
+	assert_int_equal(link.peer_mtu, 0);
+	assert_int_equal(doctor_link_hello(&link, hello), strlen("packets of 1024"));
+	said[3] = hello;
+	assert_int_equal(doctor_link_event(&link, FI_CONNECTED, 1000), 0);
+	assert_int_equal(link.peer_mtu, 1024);
+	info.nic = NULL;
+	assert_int_equal(doctor_link_mtu(&link), 4096);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_other_requests),
 		cmocka_unit_test(test_other_events),
+		cmocka_unit_test(test_hello),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
