@@ -52,7 +52,7 @@ static int begin(void **state)
 	memset(&connection, 0, sizeof(connection));
 	domain.ctx = &fake.ctx;
 	domain.base.info = &info;
-	domain.base.ops = &vrb_domain_mr_ops;
+	domain.base.ops = &vrb_domain_callbacks;
 	rc.rdm.domain = &domain.base;
 	rc.rdm.info = &info;
 	rc.conns.timer.fd = -1;

@@ -221,13 +221,13 @@ static void test_bind(void **state)
 	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE), -FI_EBUSY);
 	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_READ | FI_REMOTE_WRITE), -FI_EBUSY);
 	assert_int_equal(fi_close(&cntr->fid), -FI_EBUSY);
-	vrb_domain_mr_ops.mr_count(&domain->base, fi_mr_key(mr), FI_REMOTE_READ);
+	vrb_domain_callbacks.mr_count(&domain->base, fi_mr_key(mr), FI_REMOTE_READ);
 	assert_int_equal(fi_cntr_read(cntr), 0);
-	vrb_domain_mr_ops.mr_count(&domain->base, fi_mr_key(mr), FI_REMOTE_WRITE);
-	vrb_domain_mr_ops.mr_count(&domain->base, fi_mr_key(mr) + 1, FI_REMOTE_WRITE);
+	vrb_domain_callbacks.mr_count(&domain->base, fi_mr_key(mr), FI_REMOTE_WRITE);
+	vrb_domain_callbacks.mr_count(&domain->base, fi_mr_key(mr) + 1, FI_REMOTE_WRITE);
 	assert_int_equal(fi_cntr_read(cntr), 1);
 	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_READ), 0);
-	vrb_domain_mr_ops.mr_count(&domain->base, fi_mr_key(mr), FI_REMOTE_READ);
+	vrb_domain_callbacks.mr_count(&domain->base, fi_mr_key(mr), FI_REMOTE_READ);
 	assert_int_equal(fi_cntr_read(cntr), 2);
 	assert_int_equal(fi_mr_enable(mr), 0);
 	close_rdm(rig, mr, cntr);
@@ -274,7 +274,7 @@ static void test_local_only(void **state)
 	assert_int_equal(fi_mr_key(a), fi_mr_key(b));
 	assert_int_equal(fi_close(&a->fid), 0);
 	assert_int_equal(fi_close(&b->fid), 0);
-	assert_true(vrb_domain_mr_ops.mr_find(&domain->base, fi_mr_key(remote), 0, &place));
+	assert_true(vrb_domain_callbacks.mr_find(&domain->base, fi_mr_key(remote), 0, &place));
 	close_rdm(rig, remote, cntr);
 }
 
@@ -300,7 +300,7 @@ static void test_close_waits(void **state)
 
 	ofi_atomics_lock();
 	assert_int_equal(pthread_create(&thread, NULL, close_mr, &mr->fid), 0);
-	while (vrb_domain_mr_ops.mr_find(&domain->base, key, 0, &place))
+	while (vrb_domain_callbacks.mr_find(&domain->base, key, 0, &place))
 		sched_yield();
 	usleep(20000);
 	assert_int_equal(pthread_tryjoin_np(thread, &ret), EBUSY);
@@ -374,10 +374,10 @@ static void test_close_again(void **state)
 	fake.dereg_err = EBUSY;
 	assert_int_equal(fi_close(&a->fid), -FI_EBUSY);
 	fake.dereg_err = 0;
-	assert_false(vrb_domain_mr_ops.mr_find(&domain->base, 9, 0, &place));
+	assert_false(vrb_domain_callbacks.mr_find(&domain->base, 9, 0, &place));
 	assert_int_equal(fi_mr_reg(rig->domain, buf, 4, FI_REMOTE_READ, 0, 9, 0, &b, NULL), 0);
 	assert_int_equal(fi_close(&a->fid), 0);
-	assert_true(vrb_domain_mr_ops.mr_find(&domain->base, 9, 0, &place));
+	assert_true(vrb_domain_callbacks.mr_find(&domain->base, 9, 0, &place));
 	assert_int_equal(place.len, 4);
 	assert_int_equal(fi_close(&b->fid), 0);
 	assert_int_equal(fake.mrs, 2); /* the domain's own and `plain` */
@@ -427,13 +427,13 @@ static void test_buffers(void **state)
 	assert_int_equal(fi_mr_regv(rig->domain, iov, 3, FI_REMOTE_READ, 0, 9, 0, &mr, NULL), 0);
 	assert_int_equal(fi_mr_key(mr), 9);
 	assert_null(fi_mr_desc(mr));
-	assert_true(vrb_domain_mr_ops.mr_find(&domain->base, 9, 1, &place));
+	assert_true(vrb_domain_callbacks.mr_find(&domain->base, 9, 1, &place));
 	assert_int_equal(place.count, 3);
 	assert_int_equal(place.start, (uintptr_t)more[0]);
 	assert_int_equal(place.base + 64, (uintptr_t)more[0]);
-	assert_true(vrb_domain_mr_ops.mr_find(&domain->base, 9, 2, &place));
+	assert_true(vrb_domain_callbacks.mr_find(&domain->base, 9, 2, &place));
 	assert_int_equal(place.base + 96, (uintptr_t)buf);
-	assert_false(vrb_domain_mr_ops.mr_find(&domain->base, 9, 3, &place));
+	assert_false(vrb_domain_callbacks.mr_find(&domain->base, 9, 3, &place));
 	assert_int_equal(fi_close(&mr->fid), 0);
 	/* What fails half way leaves nothing. */
 	fake.fail_at = fake.calls + 3;
