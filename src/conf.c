@@ -191,7 +191,7 @@ int ofi_conf_error(void)
 	return error == EMFILE || error == ENFILE || error == ENOMEM ? -error : 0;
 }
 
-/* Those of the core that ofi_conf_get_secure() reads. */
+/* Logs variables of the core that ofi_conf_get_secure() ignores in the environment. */
 static void report_withheld(void)
 {
 	static const char *const names[] = { "FI_PROVIDER_PATH", "FI_LOG_LOCATION",

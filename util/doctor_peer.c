@@ -46,7 +46,7 @@ static void fix_error(struct trial *trial, int ret)
 {
 	const char *peer = trial->opts->peer ? trial->opts->peer : "PEER";
 
-	if (trial->mtu) {
+	if (trial->mtu && ret == -FI_ETIMEDOUT) {
 		doctor_fix(
 			trial->doctor,
 			"ip link set DEV mtu MTU (the same on all hosts and switches: packets of %u bytes are lost on the way, as ping -M do -s %u %s should show)",

@@ -51,8 +51,8 @@ struct ofi_domain_ops {
 	void (*mr_count)(struct ofi_domain *domain, uint64_t key, uint64_t what);
 	/*
 	 * Finds the address of a peer: of a node and a service, or of a text with both if service
-	 * is NULL. Of several addresses it is the one to which the domain's leads. Returns 0, or
-	 * logs for `call` and returns -FI_E*.
+	 * is NULL. Of several addresses it prefers one that the routing table reaches from the
+	 * domain's address. Returns 0, or logs for `call` and returns -FI_E*.
 	 */
 	int (*resolve)(const struct ofi_domain *domain, const char *call, uint32_t format,
 		       const char *node, const char *service, struct sockaddr_storage *ss);

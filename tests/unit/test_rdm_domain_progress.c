@@ -381,7 +381,7 @@ static void what_fails_is_told(void **state)
 	check_open(ENOSPC);
 	fail_ctl = 0;
 	fail_thread = EAGAIN;
-	check_open(EAGAIN);
+	check_open(ENOMEM);
 	fail_thread = 0;
 	attr.data_progress = FI_PROGRESS_MANUAL;
 	open_with(0);

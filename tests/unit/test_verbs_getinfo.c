@@ -166,19 +166,6 @@ static void test_source(void **state)
 		"rxe1 port 1 misses 1: src_addr: asked fi_sockaddr_in://10.7.7.7:0, has fi_sockaddr_in://10.0.1.1:0\n");
 }
 
-static void test_source_of_selected_addresses(void **state)
-{
-	(void)state;
-	two_devices();
-	vrb_params.iface = "eth0";
-	assert_int_equal(get(NULL, "7471", FI_SOURCE, NULL), 0);
-	expect("rxe0 10.0.0.1:7471\nrxe0 [fd00::1]:7471\n");
-	vrb_params.iface = NULL;
-	vrb_params.gid_idx = 0;
-	assert_int_equal(get(NULL, "7471", FI_SOURCE, NULL), 0);
-	expect("rxe0 10.0.0.1:7471\nrxe1 10.0.1.1:7471\n");
-}
-
 static void test_destination(void **state)
 {
 	(void)state;
@@ -580,20 +567,33 @@ static void test_attr_only(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_no_device),	   TEST(test_all),
-		TEST(test_source),	   TEST(test_source_of_selected_addresses),
-		TEST(test_destination),	   TEST(test_names),
-		TEST(test_hint_addresses), TEST(test_bad_hint_addresses),
-		TEST(test_addr_str),	   TEST(test_addr_format),
-		TEST(test_attr_misses),	   TEST(test_device_limits),
-		TEST(test_shared),	   TEST(test_dead_port),
-		TEST(test_two_ports),	   TEST(test_no_permission),
-		TEST(test_shortage),	   TEST(test_route_shortage),
-		TEST(test_legacy),	   TEST(test_handle),
-		TEST(test_domain_object),  TEST(test_fabric_object),
-		TEST(test_attr_only),	   TEST(test_dgram),
-		TEST(test_dgram_prefix),   TEST(test_dgram_addresses),
-		TEST(test_dgram_names),	   TEST(test_no_dgram),
+		TEST(test_no_device),
+		TEST(test_all),
+		TEST(test_source),
+		TEST(test_destination),
+		TEST(test_names),
+		TEST(test_hint_addresses),
+		TEST(test_bad_hint_addresses),
+		TEST(test_addr_str),
+		TEST(test_addr_format),
+		TEST(test_attr_misses),
+		TEST(test_device_limits),
+		TEST(test_shared),
+		TEST(test_dead_port),
+		TEST(test_two_ports),
+		TEST(test_no_permission),
+		TEST(test_shortage),
+		TEST(test_route_shortage),
+		TEST(test_legacy),
+		TEST(test_handle),
+		TEST(test_domain_object),
+		TEST(test_fabric_object),
+		TEST(test_attr_only),
+		TEST(test_dgram),
+		TEST(test_dgram_prefix),
+		TEST(test_dgram_addresses),
+		TEST(test_dgram_names),
+		TEST(test_no_dgram),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -246,7 +246,8 @@ bool vrb_cm_same_device(const char *call, const struct rdma_cm_id *id, struct ib
 
 	if (id->verbs && !strcmp(theirs, ours))
 		return true;
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	FI_WARN_SPARSE(
+		&vrb_prov, FI_LOG_EP_CTRL,
 		"%s: peer %s is reached through device %s, the endpoint's domain is %s; open the domain with the fi_info that names the peer\n",
 		call, ofi_addr_str(peer, text, sizeof(text)), theirs, ours);
 	return false;

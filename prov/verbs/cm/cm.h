@@ -79,11 +79,11 @@ void vrb_cm_fini(struct vrb_cm *cm);
 int vrb_cm_create_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner, bool ud,
 		     struct rdma_cm_id **id);
 /*
- * Like rdma_bind_addr, but no process forks meanwhile, and like rdma_listen of an id that is bound.
- * Return 0 or an errno, which is also set: EADDRINUSE whatever the addresses are, EADDRNOTAVAIL if
- * no device has the address.
+ * Does what rdma_bind_addr does, but no process forks meanwhile. Returns 0 or an errno, which is
+ * also set: EADDRINUSE if the port is in use, EADDRNOTAVAIL if no device has the address.
  */
 int vrb_cm_bind(struct rdma_cm_id *id, const struct sockaddr_storage *ss);
+/* Does what rdma_listen does with an id that is bound, and returns the same. */
 int vrb_cm_listen(struct rdma_cm_id *id, int backlog);
 /* Creates an id that is bound to an address. Returns 0, or logs and returns -FI_E*. */
 int vrb_cm_bind_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner, bool ud,

@@ -105,7 +105,7 @@ static uint64_t speed_of(const struct vrb_device *dev)
 	return most;
 }
 
-/* Returns that of the first active port, the same for all of iWARP, whose GIDs are MACs. */
+/* Returns the subnet of the first active port, 0 for iWARP, whose GIDs are MAC addresses. */
 static __be64 subnet_of(const struct vrb_device *dev)
 {
 	int i;

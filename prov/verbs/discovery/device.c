@@ -75,6 +75,9 @@ static void device_remedy(int err, const struct ibv_device *dev, char *buf, size
 	case ENOMEM:
 		snprintf(buf, len, "raise the limit of locked memory (ulimit -l)");
 		break;
+	case EAGAIN:
+		snprintf(buf, len, "raise rdma.max of the control group");
+		break;
 	case EMFILE:
 	case ENFILE:
 		snprintf(buf, len, "raise the limit of open files (ulimit -n)");
@@ -399,7 +402,8 @@ struct ibv_context *vrb_device_open(const char *name, bool alias, int *err)
 	if (dev)
 		ctx = ibv_open_device(dev);
 	*err = (dev || !list) && errno ? errno : ENODEV;
-	*err = ctx ? 0 : -(dev ? vrb_err_opening(*err, dev->dev_name) : vrb_err_cause(*err));
+	*err = ctx ? 0
+		   : vrb_errno(dev ? vrb_err_opening(*err, dev->dev_name) : vrb_err_cause(*err));
 	if (!list || (!dev && *err != -ENODEV)) {
 		FI_WARN(&vrb_prov, FI_LOG_DOMAIN, "%s: ibv_get_device_list failed: %s%s\n", name,
 			strerror(-*err), vrb_remedy(-*err));

@@ -10,6 +10,7 @@
 #include "prov/base/attr.h"
 #include <ofi/explain.h>
 #include "prov/verbs/provider/domain.h"
+#include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/fabric.h"
 #include "affinity.h"
 #include "gid.h"
@@ -398,7 +399,7 @@ static void reject_qp(struct search *search, const struct vrb_device *dev,
 	struct ofi_miss miss = { .attr = "ep_attr->type" };
 
 	if (is_shortage(err) && !search->shortage)
-		search->shortage = -err;
+		search->shortage = vrb_errno(err);
 	search->type = type;
 	snprintf(miss.asked, sizeof(miss.asked), "%s",
 		 type == FI_EP_MSG ? "FI_EP_MSG" : "FI_EP_DGRAM");
@@ -481,7 +482,7 @@ static int try_device(struct search *search, const struct vrb_device *dev)
 	search->type = FI_EP_MSG;
 	if (dev->err) {
 		if (is_shortage(dev->err) && !search->shortage)
-			search->shortage = -dev->err;
+			search->shortage = vrb_errno(dev->err);
 		reject_port(search, dev->name, 0, 1, &dev->why);
 		return 0;
 	}

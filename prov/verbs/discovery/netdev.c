@@ -178,7 +178,7 @@ static bool is_foreign(const struct vrb_gid_table *gids, const struct vrb_port *
 	return gids;
 }
 
-/* Returns the IFA_F_* flags of an IPv6 address, 0 if the system tells none. */
+/* Returns the IFA_F_* flags of an IPv6 address, 0 if the system does not say. */
 static unsigned in6_flags(const struct sockaddr *sa, const struct sockaddr_ll *ll)
 {
 	const struct in6_addr *addr = &((const struct sockaddr_in6 *)sa)->sin6_addr;

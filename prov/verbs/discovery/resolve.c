@@ -113,7 +113,10 @@ static bool is_own_name(const char *node)
 	if (gethostname(name, sizeof(name)) || !strncasecmp(node, "localhost", 9))
 		return false;
 	len = strcspn(name, ".");
-	return !strcasecmp(node, name) || (!strncasecmp(node, name, len) && !node[len]);
+	if (strncasecmp(node, name, len))
+		return false;
+	return !node[len] || !strcasecmp(&node[len], &name[len]) ||
+	       (node[len] == '.' && !name[len]);
 }
 
 /*
@@ -292,8 +295,7 @@ bool vrb_resolve_any(const struct vrb_target *target, const struct vrb_port *por
 
 	for (i = 0; i < target->src.count && !ofi_addr_is_any(sa(&target->src.addr[i])); i++)
 		;
-	if (i == target->src.count || target->dest.count || vrb_params.iface ||
-	    vrb_params.gid_idx >= 0)
+	if (i == target->src.count || target->dest.count)
 		return true;
 	*src = (struct sockaddr_storage){ .ss_family = local->addr.ss_family };
 	ofi_addr_set_port((struct sockaddr *)src, ofi_addr_port(sa(&target->src.addr[i])));
@@ -425,6 +427,8 @@ int vrb_resolve_peer(const struct ofi_domain *domain, const char *call, uint32_t
 		ofi_addr_parse(node, &target.dest.addr[0]);
 	if (ret == -FI_ENODATA)
 		FI_WARN(domain->prov, FI_LOG_AV, "%s: %s: %s\n", call, why.asked, why.has);
+	else if (ret && ret != -FI_EINVAL)
+		FI_WARN(domain->prov, FI_LOG_AV, "%s: %s: %s\n", call, node, fi_strerror(-ret));
 	if (ret)
 		return ret;
 	vrb_resolve_own(domain->info, &own.addr);

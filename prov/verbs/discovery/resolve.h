@@ -43,8 +43,8 @@ bool vrb_resolve_src(const struct vrb_target *target, const struct vrb_port_addr
 		     struct sockaddr_storage *src, struct ofi_miss *why);
 /*
  * Makes *src, which is for a passive endpoint, the wildcard address of its family if the target
- * requests one and no destination, and no parameter selects addresses. Returns false then, unless
- * `local` is the port's first of this family.
+ * requests one and no destination. Returns false then, unless `local` is the port's first of this
+ * family.
  */
 bool vrb_resolve_any(const struct vrb_target *target, const struct vrb_port *port,
 		     const struct vrb_port_addr *local, struct sockaddr_storage *src);
@@ -64,8 +64,9 @@ int vrb_route(const struct vrb_port_addr *local, const struct sockaddr_storage *
 /* Sets *ss to the source of an fi_info, with any port. Returns false if that names no host. */
 bool vrb_resolve_own(const struct fi_info *info, struct sockaddr_storage *ss);
 /*
- * Implements ofi_domain_ops.resolve: prefers an address to which the routing table leads from the
- * domain's, which stands for a loopback address, else takes one that can be reached, or the first.
+ * Implements ofi_domain_ops.resolve. If the routing table reaches none of the addresses from the
+ * domain's address, it takes one that can be reached at all, or the first. A loopback address is
+ * the domain's own.
  */
 int vrb_resolve_peer(const struct ofi_domain *domain, const char *call, uint32_t format,
 		     const char *node, const char *service, struct sockaddr_storage *ss);

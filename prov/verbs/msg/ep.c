@@ -108,7 +108,7 @@ static void follow_conn(struct vrb_ep *ep)
 	ofi_unlock(&ep->conn.lock);
 }
 
-/* The lock keeps the event thread from flushing a queue pair that is being destroyed. */
+/* A connection whose peer gives up does not flush a queue pair that is being destroyed. */
 static int create_queues(struct vrb_ep *ep)
 {
 	int ret;

@@ -16,7 +16,10 @@
 
 #define FILES_AT_ONCE 4 /* files that one call of libibverbs or librdmacm may open */
 
-/* FI_E* up to 255 have the values of errno. EAGAIN is a limit that no progress ends. */
+/*
+ * FI_E* up to 255 have the values of errno. EAGAIN is the limit of a control group, which no
+ * progress ends; drivers that have no room for a work request return ENOMEM.
+ */
 int vrb_errno(int err)
 {
 	err = abs(err);

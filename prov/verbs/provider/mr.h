@@ -71,7 +71,7 @@ static inline struct ibv_mr *vrb_mr_new(struct vrb_domain *domain, void *addr, s
 	mr = ibv_reg_mr(domain->pd, addr, len, access);
 	return mr ? mr : vrb_mr_again(domain, addr, len, access);
 }
-/* Those of regions are for RDM domains only. */
+/* Its callbacks for regions are for RDM domains only. */
 extern const struct ofi_domain_ops vrb_domain_callbacks;
 
 #endif

@@ -78,7 +78,7 @@ const struct ofi_param vrb_param_table[] = {
 	       "Reliable datagrams: job secret of endpoints opened without auth_key; all processes of a user can "
 	       "read each other's environment, so a file is better"),
 	STRICT(auth_key_file,
-	       "Reliable datagrams: file with the job secret, accessible to its owner only"),
+	       "Reliable datagrams: file with the job secret, accessible to its owner only, or to root and a group that reads it"),
 	STR(device_name, "Devices to use: a comma-separated list of names or prefixes of names"),
 	STR_OR(nic_affinity, "auto",
 	       "In which order devices are offered: auto, the nearest to the process's processors first, and "

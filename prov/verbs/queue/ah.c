@@ -73,10 +73,10 @@ static struct ibv_ah *ah_create(struct ibv_pd *pd, struct ibv_ah_attr attr)
 	ah = ibv_create_ah(pd, &attr);
 	if (ah)
 		return ah;
-	err = -vrb_errno(errno);
+	err = errno;
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_AV, "ibv_create_ah: %s%s\n", strerror(err),
 		       vrb_remedy(err));
-	errno = err; /* the log may have changed it */
+	errno = -vrb_errno(err);
 	return NULL;
 }
 

@@ -165,8 +165,8 @@ static void conn_answered(struct vrb_rc_conn *conn, const struct rdma_cm_event *
 	enum ofi_rdm_wire_error error = vrb_rdm_conn_parse(event, &cm);
 	int err = !error && conn->ud ? vrb_ud_hear(conn, event) : 0;
 
-	if (err == -FI_ENOMEM) {
-		vrb_rdm_conn_step_failed(conn->peer, FI_ENOMEM);
+	if (err && err != -FI_EPROTO) {
+		vrb_rdm_conn_step_failed(conn->peer, -err);
 		return;
 	}
 	if (err)

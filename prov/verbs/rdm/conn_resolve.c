@@ -25,8 +25,9 @@ int vrb_rdm_conn_resolve(const struct ofi_rdm_ep *ep, struct rdma_cm_id *id, str
 		return 0;
 	ret = vrb_errno(errno);
 	if (ret == -FI_EADDRNOTAVAIL && src)
-		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL,
-			       "own address %s is on no interface any more; open a new endpoint\n",
-			       ofi_addr_str(&ep->self.sa, text, sizeof(text)));
+		FI_WARN_SPARSE(
+			&vrb_prov, FI_LOG_EP_CTRL,
+			"own address %s is on no interface any more, so open a new endpoint; or no port is free\n",
+			ofi_addr_str(&ep->self.sa, text, sizeof(text)));
 	return ret;
 }

@@ -347,7 +347,7 @@ void vrb_rc_conn_refused(struct vrb_rc_conn *conn, int err)
 	char text[OFI_ADDR_STRLEN];
 
 	err = -vrb_errno(err);
-	if (err == ENOMEM || err == EAGAIN || conn->fault)
+	if (err == ENOMEM || conn->fault)
 		return;
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA,
 		       "peer %s: ibv_post_send: %s%s: connection ended\n",

@@ -252,10 +252,10 @@ struct vrb_ud_message {
 	uint32_t len, number;
 };
 
-/* What is permitted so many times in so many us. */
+/* Counts what is permitted a limited number of times in a period. */
 struct vrb_ud_quota {
-	uint64_t since; /* in us: when `count` began to count */
-	uint32_t count;
+	uint64_t since; /* when the period began, in us */
+	uint32_t count; /* times since then */
 };
 
 struct vrb_ud {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What the ends of a connection on unreliable datagrams say about themselves as they connect. */
 #include <string.h>
+#include <errno.h>
 #include <rdma/fi_errno.h>
 #include "prov/verbs/cm/cm_wire.h"
 #include "ud_int.h"
@@ -144,8 +145,11 @@ int vrb_ud_hear(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 	}
 	if (ud->path)
 		return 0;
+	errno = 0;
 	ud->path = vrb_ud_path_of(ud, &event->param.ud.ah_attr);
-	return ud->path ? 0 : -FI_ENOMEM;
+	if (ud->path)
+		return 0;
+	return errno ? -errno : -FI_ENOMEM;
 }
 
 uint32_t vrb_ud_delivered(const struct vrb_rc_conn *conn)
