@@ -46,15 +46,12 @@ static bool is_sending(const struct ofi_rdm_ep *ep, const void *context)
 
 static bool is_receiving(const struct ofi_rdm_ep *ep, const void *context)
 {
-	const struct ofi_rdm_proto_recv *recv;
-	uint32_t i, j;
+	const struct ofi_rdm_recv *recv;
+	uint32_t i;
 
-	for (i = 0; i < ep->objects.recv_chunk_count; i++)
-		for (j = 0; j < OFI_RDM_OBJECTS; j++) {
-			recv = &ep->objects.recv_chunks[i][j].proto;
-			if (recv->users && recv->match.context == context)
-				return true;
-		}
+	for (i = 0; (recv = ofi_rdm_chunks_at(&ep->objects.recvs, i, sizeof(*recv))); i++)
+		if (recv->proto.users && recv->proto.match.context == context)
+			return true;
 	return false;
 }
 

@@ -132,7 +132,7 @@ static ssize_t net_send(void *arg, fi_addr_t to, uint64_t tag, const void *buf, 
 		return ret;
 	out = ofi_rdm_out_get(ep);
 	if (!out)
-		return ep->objects.out_count < ep->info->tx_attr->size ? -FI_ENOMEM : -FI_EAGAIN;
+		return ep->objects.outs.count < ep->info->tx_attr->size ? -FI_ENOMEM : -FI_EAGAIN;
 	xfer = xfer_new(coll, peer, cookie);
 	if (!xfer) {
 		ofi_rdm_out_put(ep, out);

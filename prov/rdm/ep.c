@@ -184,7 +184,6 @@ static void ep_free(struct ofi_rdm_ep *ep)
 	ofi_rdm_peers_fini(ep);
 	ofi_rdm_coll_fini(ep);
 	ofi_rdm_objects_fini(ep);
-	ofi_rdm_ops_fini(ep);
 	ofi_rdm_work_fini(ep);
 	free(ep->atomic_old);
 	free(ep->buckets);

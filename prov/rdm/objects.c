@@ -9,34 +9,44 @@
 #include "prov/base/hmem_copy.h"
 #include "src/ds/min.h"
 
-void *ofi_rdm_add_chunk(void *array, size_t chunks, size_t size)
+void *ofi_rdm_chunks_grow(struct ofi_rdm_chunks *chunks, size_t size)
 {
-	void **grown = realloc(*(void **)array, (chunks + 1) * sizeof(*grown));
+	uint32_t n = chunks->count / OFI_RDM_OBJECTS;
+	void **grown = realloc(chunks->chunk, (n + 1) * sizeof(*grown));
 
 	if (!grown)
 		return NULL;
-	*(void **)array = grown;
-	grown[chunks] = calloc(OFI_RDM_OBJECTS, size);
-	return grown[chunks];
+	chunks->chunk = grown;
+	grown[n] = calloc(OFI_RDM_OBJECTS, size);
+	if (grown[n])
+		chunks->count += OFI_RDM_OBJECTS;
+	return grown[n];
+}
+
+void ofi_rdm_chunks_fini(struct ofi_rdm_chunks *chunks)
+{
+	uint32_t i;
+
+	for (i = 0; i < chunks->count / OFI_RDM_OBJECTS; i++)
+		free(chunks->chunk[i]);
+	free(chunks->chunk);
 }
 
 static bool more_outs(struct ofi_rdm_ep *ep)
 {
+	uint32_t i, first = ep->objects.outs.count;
 	struct ofi_rdm_out *outs;
-	uint32_t i;
 
-	if (ep->objects.out_count >= ep->info->tx_attr->size)
+	if (first >= ep->info->tx_attr->size)
 		return false;
-	outs = ofi_rdm_add_chunk(&ep->objects.outs, ep->objects.out_count / OFI_RDM_OBJECTS,
-				 sizeof(*outs));
+	outs = ofi_rdm_chunks_grow(&ep->objects.outs, sizeof(*outs));
 	if (!outs)
 		return false;
 	for (i = 0; i < OFI_RDM_OBJECTS; i++) {
-		outs[i].proto.index = ep->objects.out_count + i;
+		outs[i].proto.index = first + i;
 		outs[i].fenced.is_out = true;
 		SLIST_INSERT_HEAD(&ep->objects.free_outs, &outs[i], link);
 	}
-	ep->objects.out_count += OFI_RDM_OBJECTS;
 	return true;
 }
 
@@ -65,11 +75,9 @@ static bool more_recvs(struct ofi_rdm_ep *ep, bool tagged)
 
 	if (ep->dead)
 		return false;
-	recvs = ofi_rdm_add_chunk(&ep->objects.recv_chunks, ep->objects.recv_chunk_count,
-				  sizeof(*recvs));
+	recvs = ofi_rdm_chunks_grow(&ep->objects.recvs, sizeof(*recvs));
 	if (!recvs)
 		return false;
-	ep->objects.recv_chunk_count++;
 	for (i = 0; i < OFI_RDM_OBJECTS; i++) {
 		recvs[i].proto.space = tagged ? OFI_RDM_PROTO_TAGGED : OFI_RDM_PROTO_UNTAGGED;
 		ofi_rdm_recv_put(ep, &recvs[i]);
@@ -102,47 +110,35 @@ void ofi_rdm_recv_put(struct ofi_rdm_ep *ep, struct ofi_rdm_recv *recv)
 
 void ofi_rdm_recvs_mark(struct ofi_rdm_ep *ep, uint64_t bits)
 {
-	uint32_t i, j;
+	struct ofi_rdm_recv *recv;
+	uint32_t i;
 
-	for (i = 0; i < ep->objects.recv_chunk_count; i++)
-		for (j = 0; j < OFI_RDM_OBJECTS; j++)
-			ep->objects.recv_chunks[i][j].flags |= bits;
+	for (i = 0; (recv = ofi_rdm_chunks_at(&ep->objects.recvs, i, sizeof(*recv))); i++)
+		recv->flags |= bits;
 }
 
 void ofi_rdm_recvs_drop(struct ofi_rdm_ep *ep)
 {
-	uint32_t i, j;
+	struct ofi_rdm_recv *recv;
+	uint32_t i;
 
-	for (i = 0; i < ep->objects.recv_chunk_count; i++)
-		for (j = 0; j < OFI_RDM_OBJECTS; j++)
-			ep->objects.recv_chunks[i][j].proto.space = OFI_RDM_PROTO_SPACES;
+	for (i = 0; (recv = ofi_rdm_chunks_at(&ep->objects.recvs, i, sizeof(*recv))); i++)
+		recv->proto.space = OFI_RDM_PROTO_SPACES;
 	SLIST_INIT(&ep->free_recvs[false]);
 	SLIST_INIT(&ep->free_recvs[true]);
 }
 
 void ofi_rdm_objects_fini(struct ofi_rdm_ep *ep)
 {
-	uint32_t i;
-
-	for (i = 0; i < ep->objects.out_count / OFI_RDM_OBJECTS; i++)
-		free(ep->objects.outs[i]);
-	free(ep->objects.outs);
-	for (i = 0; i < ep->objects.recv_chunk_count; i++)
-		free(ep->objects.recv_chunks[i]);
-	free(ep->objects.recv_chunks);
-}
-
-struct ofi_rdm_out *ofi_rdm_out_at(struct ofi_rdm_ep *ep, uint32_t index)
-{
-	return index < ep->objects.out_count
-		       ? &ep->objects.outs[index / OFI_RDM_OBJECTS][index % OFI_RDM_OBJECTS]
-		       : NULL;
+	ofi_rdm_chunks_fini(&ep->objects.outs);
+	ofi_rdm_chunks_fini(&ep->objects.recvs);
+	ofi_rdm_chunks_fini(&ep->ops);
 }
 
 static size_t outs_used(const struct ofi_rdm_ep *ep)
 {
 	const struct ofi_rdm_out *out;
-	size_t used = ep->objects.out_count;
+	size_t used = ep->objects.outs.count;
 
 	SLIST_FOREACH (out, &ep->objects.free_outs, link)
 		used--;
@@ -152,7 +148,7 @@ static size_t outs_used(const struct ofi_rdm_ep *ep)
 static size_t ops_used(const struct ofi_rdm_ep *ep)
 {
 	const struct ofi_rdm_op *op;
-	size_t used = ep->op_count;
+	size_t used = ep->ops.count;
 
 	SLIST_FOREACH (op, &ep->free_ops, unused)
 		used--;
@@ -161,7 +157,7 @@ static size_t ops_used(const struct ofi_rdm_ep *ep)
 
 static size_t recvs_used(const struct ofi_rdm_ep *ep)
 {
-	size_t used = (size_t)ep->objects.recv_chunk_count * OFI_RDM_OBJECTS;
+	size_t used = ep->objects.recvs.count;
 	const struct ofi_rdm_recv *recv;
 	int space;
 

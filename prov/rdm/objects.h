@@ -7,14 +7,22 @@
 
 #define OFI_RDM_OBJECTS 64u /* objects in a chunk */
 
-/* Appends a zeroed chunk of objects to an array of chunks. Returns NULL when out of memory. */
-void *ofi_rdm_add_chunk(void *array, size_t chunks, size_t size);
+/* Appends a zeroed chunk of objects of the size. Returns the chunk, or NULL when out of memory. */
+void *ofi_rdm_chunks_grow(struct ofi_rdm_chunks *chunks, size_t size);
+void ofi_rdm_chunks_fini(struct ofi_rdm_chunks *chunks);
+
+/* Returns the object with the index, or NULL. */
+static inline void *ofi_rdm_chunks_at(const struct ofi_rdm_chunks *chunks, uint32_t index,
+				      size_t size)
+{
+	if (index >= chunks->count)
+		return NULL;
+	return (char *)chunks->chunk[index / OFI_RDM_OBJECTS] + index % OFI_RDM_OBJECTS * size;
+}
 
 /* Returns NULL when the endpoint's limit of objects is in use, or when out of memory. */
 struct ofi_rdm_out *ofi_rdm_out_get(struct ofi_rdm_ep *ep);
 void ofi_rdm_out_put(struct ofi_rdm_ep *ep, struct ofi_rdm_out *out);
-/* Returns the object with the index, or NULL. */
-struct ofi_rdm_out *ofi_rdm_out_at(struct ofi_rdm_ep *ep, uint32_t index);
 struct ofi_rdm_recv *ofi_rdm_recv_get(struct ofi_rdm_ep *ep, bool tagged);
 void ofi_rdm_recv_put(struct ofi_rdm_ep *ep, struct ofi_rdm_recv *recv);
 /* Sets these bits in the flags of all posted receives. */

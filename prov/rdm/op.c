@@ -25,19 +25,18 @@ size_t ofi_rdm_local_iov(const struct ofi_rdm_op *op, struct iovec *iov)
 
 static bool ops_grow(struct ofi_rdm_ep *ep)
 {
+	uint32_t i, first = ep->ops.count;
 	struct ofi_rdm_op *ops;
-	uint32_t i;
 
-	if (ep->op_count >= ep->info->tx_attr->size)
+	if (first >= ep->info->tx_attr->size)
 		return false;
-	ops = ofi_rdm_add_chunk(&ep->ops, ep->op_count / OFI_RDM_OBJECTS, sizeof(*ops));
+	ops = ofi_rdm_chunks_grow(&ep->ops, sizeof(*ops));
 	if (!ops)
 		return false;
 	for (i = 0; i < OFI_RDM_OBJECTS; i++) {
-		ops[i].index = ep->op_count + i;
+		ops[i].index = first + i;
 		SLIST_INSERT_HEAD(&ep->free_ops, &ops[i], unused);
 	}
-	ep->op_count += OFI_RDM_OBJECTS;
 	return true;
 }
 
@@ -60,10 +59,11 @@ struct ofi_rdm_op *ofi_rdm_op_get(struct ofi_rdm_ep *ep)
 
 bool ofi_rdm_op_has(const struct ofi_rdm_ep *ep, const void *context)
 {
+	const struct ofi_rdm_op *op;
 	uint32_t i;
 
-	for (i = 0; i < ep->op_count; i++)
-		if (ep->ops[i / OFI_RDM_OBJECTS][i % OFI_RDM_OBJECTS].context == context)
+	for (i = 0; (op = ofi_rdm_chunks_at(&ep->ops, i, sizeof(*op))); i++)
+		if (op->context == context)
 			return true;
 	return false;
 }
@@ -290,22 +290,13 @@ void ofi_rdm_ops_fail(struct ofi_rdm_peer *peer, int err)
 	ofi_rdm_coll_lost(peer, err);
 }
 
-void ofi_rdm_ops_fini(struct ofi_rdm_ep *ep)
-{
-	uint32_t i;
-
-	for (i = 0; i < ep->op_count / OFI_RDM_OBJECTS; i++)
-		free(ep->ops[i]);
-	free(ep->ops);
-}
-
 struct ofi_rdm_op *ofi_rdm_op_at(struct ofi_rdm_ep *ep, uint32_t id)
 {
 	uint32_t index = id & ((1u << ID_BITS) - 1);
 	struct ofi_rdm_op *op;
 
-	if (index >= ep->op_count)
+	if (index >= ep->ops.count)
 		return NULL;
-	op = &ep->ops[index / OFI_RDM_OBJECTS][index % OFI_RDM_OBJECTS];
+	op = ofi_rdm_chunks_at(&ep->ops, index, sizeof(*op));
 	return op->id == id && op->waiting ? op : NULL;
 }

@@ -99,7 +99,6 @@ void ofi_rdm_op_answered(struct ofi_rdm_op *op, int err);
 struct ofi_rdm_op *ofi_rdm_op_at(struct ofi_rdm_ep *ep, uint32_t id);
 /* Fails all queued operations of a peer that is gone. */
 void ofi_rdm_ops_fail(struct ofi_rdm_peer *peer, int err);
-void ofi_rdm_ops_fini(struct ofi_rdm_ep *ep);
 
 /* Fills iov with the local memory of a transfer and returns the count. */
 size_t ofi_rdm_local_iov(const struct ofi_rdm_op *op, struct iovec *iov);

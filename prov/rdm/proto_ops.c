@@ -36,7 +36,8 @@ static void proto_ops_recv_done(struct ofi_rdm_proto *proto, const struct ofi_rd
 
 static struct ofi_rdm_proto_out *proto_ops_out_at(struct ofi_rdm_proto_peer *peer, uint32_t index)
 {
-	struct ofi_rdm_out *out = ofi_rdm_out_at(((struct ofi_rdm_peer *)peer)->ep, index);
+	const struct ofi_rdm_ep *ep = ((struct ofi_rdm_peer *)peer)->ep;
+	struct ofi_rdm_out *out = ofi_rdm_chunks_at(&ep->objects.outs, index, sizeof(*out));
 
 	return out ? &out->proto : NULL;
 }

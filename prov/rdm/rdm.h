@@ -132,6 +132,12 @@ struct ofi_rdm_fid {
 	struct ofi_rdm_one_way one_way;
 };
 
+/* Objects that are allocated in chunks and found by index, see objects.h. */
+struct ofi_rdm_chunks {
+	void **chunk;
+	uint32_t count; /* of the objects */
+};
+
 struct ofi_rdm_ep {
 	struct fid_ep fid;
 	struct ofi_rdm_ep *endpoint; /* as in ofi_rdm_fid, like the op flags */
@@ -192,14 +198,10 @@ struct ofi_rdm_ep {
 	struct ofi_rdm_direct direct; /* of the thread that holds the lock */
 	struct {
 		struct ofi_rdm_outs free_outs;
-		struct ofi_rdm_out **outs; /* chunks, by index */
-		uint32_t out_count;
-		struct ofi_rdm_recv **recv_chunks;
-		uint32_t recv_chunk_count;
+		struct ofi_rdm_chunks outs, recvs;
 	} objects;
 	SLIST_HEAD(, ofi_rdm_op) free_ops;
-	struct ofi_rdm_op **ops; /* chunks, by index */
-	uint32_t op_count;
+	struct ofi_rdm_chunks ops;
 	/* By match space: untagged, tagged. The last one is that of ofi_rdm_recvs_drop(). */
 	struct ofi_rdm_recvs free_recvs[OFI_RDM_PROTO_SPACES + 1];
 

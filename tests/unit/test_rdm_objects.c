@@ -6,8 +6,9 @@
 #include "prov/rdm/msg.h"
 #include "prov/rdm/objects.h"
 #include "prov/rdm/op.h"
+#include "prov/rdm/peer.h"
 
-enum { TX = 2 * OFI_RDM_OBJECTS, RX = 10, MANY = 8 * OFI_RDM_OBJECTS };
+enum { TX = 3 * OFI_RDM_OBJECTS, RX = 10, MANY = 8 * OFI_RDM_OBJECTS };
 
 static struct fi_tx_attr tx_attr = { .size = TX };
 static struct fi_rx_attr rx_attr = { .size = RX };
@@ -84,20 +85,49 @@ static void a_size_is_no_multiple_of_a_chunk(void **state)
 /* The other kind of operation may be the one of which fewer are left. */
 static void rma_is_counted(void **state)
 {
-	struct ofi_rdm_op ops[OFI_RDM_OBJECTS] = { 0 };
+	struct ofi_rdm_peer peer = { .ep = &ep };
+	struct ofi_rdm_op *ops[TX];
 	size_t i;
 
 	(void)state;
 	info.caps |= FI_RMA;
-	ep.op_count = OFI_RDM_OBJECTS;
-	assert_int_equal(ofi_rdm_tx_left(&ep.fid), TX - OFI_RDM_OBJECTS);
-	for (i = 0; i < OFI_RDM_OBJECTS; i++)
-		SLIST_INSERT_HEAD(&ep.free_ops, &ops[i], unused);
+	for (i = 0; i < TX; i++) {
+		assert_int_equal(ofi_rdm_tx_left(&ep.fid), TX - i);
+		ops[i] = ofi_rdm_op_get(&ep);
+		assert_non_null(ops[i]);
+		ops[i]->peer = &peer;
+	}
+	assert_null(ofi_rdm_op_get(&ep));
+	while (i--)
+		ofi_rdm_op_put(ops[i]);
 	assert_int_equal(ofi_rdm_tx_left(&ep.fid), TX);
 	bounces = 5;
 	assert_int_equal(ofi_rdm_tx_left(&ep.fid), 5);
 	info.caps &= ~FI_RMA;
 	assert_int_equal(ofi_rdm_tx_left(&ep.fid), TX);
+}
+
+static void objects_are_found_by_index(void **state)
+{
+	struct ofi_rdm_out *out;
+	struct ofi_rdm_op *op;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < TX; i++) {
+		out = ofi_rdm_out_get(&ep);
+		assert_ptr_equal(
+			ofi_rdm_chunks_at(&ep.objects.outs, out->proto.index, sizeof(*out)), out);
+		op = ofi_rdm_op_get(&ep);
+		op->context = &ep;
+		assert_null(ofi_rdm_op_at(&ep, op->id));
+		op->waiting = true;
+		assert_ptr_equal(ofi_rdm_op_at(&ep, op->id), op);
+	}
+	assert_null(ofi_rdm_chunks_at(&ep.objects.outs, TX, sizeof(*out)));
+	assert_null(ofi_rdm_op_at(&ep, TX));
+	assert_true(ofi_rdm_op_has(&ep, &ep));
+	assert_false(ofi_rdm_op_has(&ep, &info));
 }
 
 static void receives_are_counted(void **state)
@@ -141,6 +171,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(messages_are_counted, begin, end),
 		cmocka_unit_test_setup_teardown(a_size_is_no_multiple_of_a_chunk, begin, end),
 		cmocka_unit_test_setup_teardown(rma_is_counted, begin, end),
+		cmocka_unit_test_setup_teardown(objects_are_found_by_index, begin, end),
 		cmocka_unit_test_setup_teardown(receives_are_counted, begin, end),
 		cmocka_unit_test_setup_teardown(none_is_free_once_the_device_is_lost, begin, end),
 	};
