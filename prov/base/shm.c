@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "shm.h"
 #include "src/ds/fork.h"
+#include "src/ds/memfd.h"
 
 enum { TRIES = 5000, PAUSE_NS = 1000000, AGAIN = 1 };
 
@@ -91,14 +91,10 @@ static int shm_map(const struct visit *visit, size_t size)
 	return 0;
 }
 
-/* Growing a file beyond the limit would raise a signal. */
 static int set_size(const struct visit *visit)
 {
-	struct rlimit limit;
-
 	errno = EFBIG;
-	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
-	    limit.rlim_cur < visit->ask->size)
+	if (!ofi_file_may_grow(visit->ask->size))
 		return shm_failed(visit, "setrlimit(RLIMIT_FSIZE)");
 	return ftruncate(visit->shm->fd, (off_t)visit->ask->size) ? shm_failed(visit, "ftruncate")
 								  : 0;

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "src/ds/lock.h"
+#include "src/ds/memfd.h"
 #include "src/ds/own_fd.h"
 #include "stats.h"
 
@@ -113,21 +113,13 @@ __attribute__((constructor)) static void watch_forks(void)
 	pthread_atfork(before_fork, in_parent, in_child);
 }
 
-/* Growing a file beyond the process's limit would kill it. */
-static bool stats_wanted(void)
-{
-	struct rlimit limit;
-
-	return !file.forbidden && !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur >= FILE_SIZE;
-}
-
 /* Maps and then seals the file: its size is final, and no other process can ever write it. */
 static void *stats_map(int fd)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
 	void *base;
 
-	if (fchmod(fd, 0400) || ftruncate(fd, FILE_SIZE))
+	if (fchmod(fd, 0400))
 		return NULL;
 	base = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED)
@@ -145,7 +137,7 @@ static void open_file(void)
 	int fd;
 
 	file.tried = true;
-	fd = stats_wanted() ? memfd_create(OFI_STATS_FILE, MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1;
+	fd = file.forbidden ? -1 : ofi_memfd(OFI_STATS_FILE, FILE_SIZE);
 	if (!ofi_own_fd_take(&file.own, fd))
 		return;
 	header = stats_map(fd);

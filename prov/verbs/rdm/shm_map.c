@@ -6,11 +6,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "shm_map.h"
+#include "src/ds/memfd.h"
 
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 /* If the file could shrink, processes that have mapped it would get SIGBUS. */
@@ -48,21 +48,15 @@ static void *map_fd(int fd, size_t size)
 	return map == MAP_FAILED ? NULL : map;
 }
 
-/* Returns -1 beyond RLIMIT_FSIZE, where ftruncate() would send SIGXFSZ to the process. */
 static int create_fd(size_t size)
 {
-	struct rlimit most;
-	int fd;
+	int fd = ofi_memfd("weft", size);
 
-	if (!getrlimit(RLIMIT_FSIZE, &most) && most.rlim_cur < size)
-		return -1;
-	fd = memfd_create("weft", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0)
-		return -1;
-	if (!ftruncate(fd, (off_t)size) && !fcntl(fd, F_ADD_SEALS, SEALS))
-		return fd;
-	close(fd);
-	return -1;
+	if (fd >= 0 && fcntl(fd, F_ADD_SEALS, SEALS)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
 }
 
 void *vrb_shm_create(size_t size, struct vrb_shm_place *place)

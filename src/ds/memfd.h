@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Files in memory, and the limit on the size of files, beyond which growing one raises SIGXFSZ. */
+#ifndef OFI_MEMFD_H
+#define OFI_MEMFD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Returns true if the limit of the process allows files of the size. */
+bool ofi_file_may_grow(size_t size);
+/*
+ * Creates a file of the size, which can be sealed; only /proc shows its name. Returns its
+ * descriptor, or -1.
+ */
+int ofi_memfd(const char *name, size_t size);
+
+#endif
