@@ -46,7 +46,8 @@ static void fix_error(struct trial *trial, int ret)
 {
 	const char *peer = trial->opts->peer ? trial->opts->peer : "PEER";
 
-	if (trial->mtu && ret == -FI_ETIMEDOUT) {
+	/* The side that waits longer sees that the other one has given up. */
+	if (trial->mtu && (ret == -FI_ETIMEDOUT || ret == -FI_ECANCELED)) {
 		doctor_fix(
 			trial->doctor,
 			"ip link set DEV mtu MTU (the same on all hosts and switches: packets of %u bytes are lost on the way, as ping -M do -s %u %s should show)",
