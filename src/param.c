@@ -216,7 +216,10 @@ static const char *param_text(const char *env)
 	return ofi_conf_get(env);
 }
 
-/* Without memory for a copy, returns the value itself, which is valid for now. */
+/*
+ * Returns a copy that lasts as long as the parameter. If memory is short, it returns the value
+ * itself, which is valid until the environment changes.
+ */
 static char *keep_text(struct param *param, char *value)
 {
 	size_t len = strlen(value);

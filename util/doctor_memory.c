@@ -47,7 +47,7 @@ static bool has_ipc_lock(const char *root)
 	uint64_t caps = 0;
 	char line[128];
 
-	/* It has to be in the initial user namespace, the one that maps all users. */
+	/* The kernel requires it in the initial user namespace, which maps all users. */
 	if (tree_line(root, "", line, sizeof(line), "/proc/self/uid_map") &&
 	    !strstr(line, " 4294967295"))
 		return false;

@@ -103,10 +103,11 @@ static bool ended(struct trial *trial, int ret, const char *what)
 	return false;
 }
 
-static void print_addr(const struct addrinfo *ai, char *text, size_t len)
+/* Returns false, with an empty text, if the address has no text. */
+static bool addr_text(const struct sockaddr *addr, socklen_t size, char *text, size_t len)
 {
-	if (getnameinfo(ai->ai_addr, ai->ai_addrlen, text, (socklen_t)len, NULL, 0, NI_NUMERICHOST))
-		text[0] = '\0';
+	text[0] = '\0';
+	return !getnameinfo(addr, size, text, (socklen_t)len, NULL, 0, NI_NUMERICHOST);
 }
 
 static bool resolve_name(struct trial *trial)
@@ -128,7 +129,7 @@ static bool resolve_name(struct trial *trial)
 		return false;
 	}
 	for (ai = trial->ai; ai; ai = ai->ai_next) {
-		print_addr(ai, text, sizeof(text));
+		addr_text(ai->ai_addr, ai->ai_addrlen, text, sizeof(text));
 		doctor_say(trial->doctor, DOCTOR_OK, "resolve %s: its address is %s", opts->peer,
 			   text);
 	}
@@ -153,8 +154,7 @@ static bool find_source(const struct addrinfo *ai, char *text, size_t len)
 	err = errno;
 	close(fd);
 	errno = err;
-	return good && !getnameinfo((struct sockaddr *)&addr, size, text, (socklen_t)len, NULL, 0,
-				    NI_NUMERICHOST);
+	return good && addr_text((struct sockaddr *)&addr, size, text, len);
 }
 
 static const struct doctor_port *port_of(const struct trial *trial, const char *text,
@@ -185,7 +185,7 @@ static bool find_route(struct trial *trial, const struct addrinfo *ai, enum doct
 	bool good;
 	int err;
 
-	print_addr(ai, peer, sizeof(peer));
+	addr_text(ai->ai_addr, ai->ai_addrlen, peer, sizeof(peer));
 	step(trial);
 	good = find_source(ai, text, sizeof(text));
 	err = errno;

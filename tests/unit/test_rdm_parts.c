@@ -133,7 +133,6 @@ static void start(enum ofi_rdm_op_kind kind, size_t total, bool has_data)
 		.remote = { { .addr = total - first, .len = first, .key = 5 },
 			    { .addr = 0, .len = total - first, .key = 5 } },
 	};
-	ep.ops = (struct ofi_rdm_chunks){ .chunk = &(void *){ &op }, .count = 1 };
 	STAILQ_INSERT_TAIL(&peer.ops, &op, link);
 	ofi_rdm_ops_pump(&peer);
 }

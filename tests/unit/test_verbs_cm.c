@@ -333,7 +333,7 @@ static void no_id(void **state)
 	}
 }
 
-/* What a container may not do is not taken for a missing module. */
+/* The library does not take a missing permission for a missing module. */
 static void no_id_permitted(void **state)
 {
 	struct fake_bed other;

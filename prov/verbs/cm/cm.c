@@ -159,8 +159,9 @@ static int create_id(struct vrb_cm *cm, struct vrb_owner *owner, bool ud, struct
 }
 
 /*
- * For a port in use the kernel returns EADDRNOTAVAIL if either address is the wildcard. It is the
- * port if the address alone can be bound. ENODEV means an interface without an RDMA device.
+ * If either address is the wildcard, the kernel returns EADDRNOTAVAIL for a port in use, too. The
+ * port is in use if the address can be bound without it. ENODEV means that the interface has no
+ * RDMA device.
  */
 int vrb_cm_bind(struct rdma_cm_id *id, const struct sockaddr_storage *ss)
 {

@@ -176,10 +176,13 @@ static int try_addr(struct search *search, const struct vrb_device *dev,
 	return ret;
 }
 
-static bool is_shortage(int err)
+static void note_shortage(struct search *search, int err)
 {
-	return err == FI_ENOMEM || err == FI_EMFILE || err == ENFILE || err == FI_EAGAIN ||
-	       err == FI_ENOSPC;
+	bool is_shortage = err == FI_ENOMEM || err == FI_EMFILE || err == ENFILE ||
+			   err == FI_EAGAIN || err == FI_ENOSPC;
+
+	if (is_shortage && !search->shortage)
+		search->shortage = vrb_errno(err);
 }
 
 static bool object_miss(struct ofi_miss *miss, const char *attr, const char *asked, const char *has)
@@ -398,8 +401,7 @@ static void reject_qp(struct search *search, const struct vrb_device *dev,
 {
 	struct ofi_miss miss = { .attr = "ep_attr->type" };
 
-	if (is_shortage(err) && !search->shortage)
-		search->shortage = vrb_errno(err);
+	note_shortage(search, err);
 	search->type = type;
 	snprintf(miss.asked, sizeof(miss.asked), "%s",
 		 type == FI_EP_MSG ? "FI_EP_MSG" : "FI_EP_DGRAM");
@@ -481,8 +483,7 @@ static int try_device(struct search *search, const struct vrb_device *dev)
 
 	search->type = FI_EP_MSG;
 	if (dev->err) {
-		if (is_shortage(dev->err) && !search->shortage)
-			search->shortage = vrb_errno(dev->err);
+		note_shortage(search, dev->err);
 		reject_port(search, dev->name, 0, 1, &dev->why);
 		return 0;
 	}

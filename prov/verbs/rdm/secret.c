@@ -100,10 +100,13 @@ static int from_file(const char *path, struct vrb_rdm_secret **secret)
 	return ret;
 }
 
-/* Such a program does not open a file that its caller names, and must not run without a secret. */
-static bool is_withheld(const char *variable)
+/*
+ * A program with elevated privileges does not open a file that its caller names, and must not run
+ * without a secret either.
+ */
+static bool is_file_ignored(void)
 {
-	return getenv(variable) && !secure_getenv(variable);
+	return getenv("FI_VERBS_AUTH_KEY_FILE") && !secure_getenv("FI_VERBS_AUTH_KEY_FILE");
 }
 
 static int from_environment(struct vrb_rdm_secret **secret)
@@ -119,7 +122,7 @@ static int from_environment(struct vrb_rdm_secret **secret)
 	if (key && !*key)
 		return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 				  "fi_endpoint: FI_VERBS_AUTH_KEY is empty\n");
-	if (!key && is_withheld("FI_VERBS_AUTH_KEY_FILE"))
+	if (!key && is_file_ignored())
 		return ofi_refuse(
 			&vrb_prov, FI_LOG_EP_CTRL, -FI_EACCES,
 			"fi_endpoint: FI_VERBS_AUTH_KEY_FILE is set, but a program with elevated privileges (setuid, file capabilities) takes it from libfabric.conf only\n");
