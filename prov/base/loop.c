@@ -201,8 +201,10 @@ int ofi_loop_add(struct ofi_loop *loop, struct ofi_source *source)
 
 	pthread_mutex_lock(&loop->mutex);
 	ret = loop_start(loop);
-	if (!ret)
-		ret = loop_watch(loop, source->fd, source);
+	if (!ret && loop_watch(loop, source->fd, source))
+		ret = ofi_refuse(loop->prov, FI_LOG_FABRIC, -errno,
+				 "event thread: cannot watch a descriptor: %s\n",
+				 fi_strerror(errno));
 	if (!ret)
 		LIST_INSERT_HEAD(&loop->sources, source, link);
 	pthread_mutex_unlock(&loop->mutex);

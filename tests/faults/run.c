@@ -117,13 +117,19 @@ static int run_once(const char *addr, const char *function, unsigned int n)
 	return status;
 }
 
+/* Programs repeat a call that returns EAGAIN, so a shortage that does not pass is ENOMEM. */
+static int reported(int injected)
+{
+	return injected == EAGAIN ? FI_ENOMEM : injected;
+}
+
 /*
  * An error that a call returns is the injected one. An event may also report what the other side
  * makes of it, or that an event was lost for lack of memory.
  */
 static bool right_error(const struct outcome *outcome, int injected)
 {
-	if (!outcome->err || outcome->err == -injected)
+	if (!outcome->err || outcome->err == -reported(injected))
 		return true;
 	if (!outcome->by_event)
 		return false;

@@ -357,6 +357,44 @@ static void no_id_permitted(void **state)
 	assert_null(strstr(log, "loaded"));
 }
 
+static bool no_threads;
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg)
+{
+	return no_threads ? EAGAIN : __real_pthread_create(thread, attr, run, arg);
+}
+
+/* Neither is the limit of threads a shortage of the device, nor a missing module. */
+static void no_thread(void **state)
+{
+	struct fake_bed other;
+	struct vrb_ep *second;
+	const char *log;
+
+	(void)state;
+	fake_ep_close(ep);
+	fake_fini(&bed);
+	fake_init(&other);
+	second = fake_ep(&other);
+	no_threads = true;
+	capture_start();
+	assert_int_equal(vrb_conn_init(second, second->info), -FI_ENOMEM);
+	log = capture_stop();
+	no_threads = false;
+	fake_ep_close(second);
+	fake_fini(&other);
+	setup(NULL);
+	assert_non_null(strstr(log, "limit of threads"));
+	assert_null(strstr(log, "device"));
+	assert_null(strstr(log, "loaded"));
+}
+
 static void *bombard(void *arg)
 {
 	int i;
@@ -453,6 +491,7 @@ int main(void)
 		test(wire_format),
 		test(no_id),
 		test(no_id_permitted),
+		test(no_thread),
 		test(closing_while_events_come),
 		test(forks_wait_for_binding),
 	};

@@ -9,6 +9,7 @@
 #include <ofi/addr.h>
 #include "cm.h"
 #include "prov/base/eq.h"
+#include "prov/base/refuse.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/fabric.h"
 #include "prov/verbs/provider/prov.h"
@@ -126,8 +127,18 @@ static int channel_watch(struct vrb_cm *cm, struct rdma_event_channel *channel)
 	return ofi_loop_add(&cm->fabric->loop, &cm->source);
 }
 
+/* Logs the failed function of librdmacm with its errno; returns the error. */
+static int refuse_open(const char *call, const char *function)
+{
+	int err = vrb_err_opening(errno, "rdma_cm");
+
+	return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, vrb_errno(err), "%s: %s: %s%s%s\n", call,
+			  function, strerror(err), vrb_remedy(err),
+			  err == ENODEV ? " (is the kernel module rdma_ucm loaded?)" : "");
+}
+
 /* The caller holds the lock. */
-static int channel_open(struct vrb_cm *cm)
+static int channel_open(struct vrb_cm *cm, const char *call)
 {
 	struct rdma_event_channel *channel;
 	int ret;
@@ -138,7 +149,7 @@ static int channel_open(struct vrb_cm *cm)
 	channel = rdma_create_event_channel();
 	pthread_mutex_unlock(&rdmacm_lock);
 	if (!channel)
-		return vrb_errno(vrb_err_opening(errno, "rdma_cm"));
+		return refuse_open(call, "rdma_create_event_channel");
 	ret = channel_watch(cm, channel);
 	if (ret) {
 		cm->channel = NULL;
@@ -147,15 +158,16 @@ static int channel_open(struct vrb_cm *cm)
 	return ret;
 }
 
-static int create_id(struct vrb_cm *cm, struct vrb_owner *owner, bool ud, struct rdma_cm_id **id)
+static int create_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner, bool ud,
+		     struct rdma_cm_id **id)
 {
 	enum rdma_port_space space = ud ? RDMA_PS_UDP : RDMA_PS_TCP;
 	int ret;
 
 	pthread_mutex_lock(&rdmacm_lock);
-	ret = rdma_create_id(cm->channel, id, owner, space) ? errno : 0;
+	ret = rdma_create_id(cm->channel, id, owner, space);
 	pthread_mutex_unlock(&rdmacm_lock);
-	return ret ? vrb_errno(vrb_err_opening(ret, "rdma_cm")) : 0;
+	return ret ? refuse_open(call, "rdma_create_id") : 0;
 }
 
 /*
@@ -194,16 +206,10 @@ int vrb_cm_create_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owne
 	if (!owner->ops->shared)
 		ofi_loop_unshare(&cm->fabric->loop, &cm->source);
 	ofi_lock(&cm->lock);
-	ret = channel_open(cm);
+	ret = channel_open(cm, call);
 	if (!ret)
-		ret = create_id(cm, owner, ud, id);
+		ret = create_id(cm, call, owner, ud, id);
 	ofi_unlock(&cm->lock);
-	if (ret)
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s: rdma_create_id: %s%s%s\n", call,
-			fi_strerror(-ret), vrb_remedy(-ret),
-			ret == -EMFILE || ret == -ENFILE || ret == -EACCES || ret == -EPERM
-				? ""
-				: " (is the kernel module rdma_ucm loaded?)");
 	return ret;
 }
 
