@@ -109,6 +109,11 @@ void ofi_trigger_finish(struct ofi_trigger *trigger)
 	ofi_ref_put(&cntr->ref);
 }
 
+static void set_parked(struct ofi_triggers *triggers, bool parked)
+{
+	__atomic_store_n(&triggers->parked, parked, __ATOMIC_RELAXED);
+}
+
 /* Releases the lock while the work runs; nobody else removes it from the list meanwhile. */
 static bool trigger_fire(struct ofi_triggers *triggers, struct ofi_trigger *trigger)
 {
@@ -121,6 +126,8 @@ static bool trigger_fire(struct ofi_triggers *triggers, struct ofi_trigger *trig
 	ret = trigger->fire(trigger);
 	ofi_lock(&triggers->lock);
 	triggers->firing = NULL;
+	if (ret == -FI_EAGAIN)
+		set_parked(triggers, false);
 	return !ret;
 }
 
@@ -160,6 +167,7 @@ void ofi_triggers_run_due(struct ofi_triggers *triggers)
 		triggers->running = true;
 		do {
 			set_due(triggers, false);
+			set_parked(triggers, true);
 			collect_met(triggers);
 			done = fire_ready(triggers);
 		} while (done || ofi_triggers_due(triggers));

@@ -10,7 +10,8 @@
 #include "rdm.h"
 #include "rdm_node.h"
 
-enum { LARGE = 1 << 20, TAG = 1, FLOOD = 3000 };
+/* A flood that the peer's device has no buffers for, even if a packet contains several messages. */
+enum { LARGE = 1 << 20, TAG = 1, FLOOD = 12000, FLOOD_LEN = 1000 };
 
 /* The order to the sender. */
 struct order {
@@ -146,7 +147,7 @@ static void test(void)
 	receive(&node, 1);
 	expect(child.pid, name, "connected", "");
 
-	order.len = 64;
+	order.len = FLOOD_LEN;
 	order.count = FLOOD;
 	child_say(&child, &order, sizeof(order));
 	peer = expect(child.pid, name, "connected", "the peer to make progress");

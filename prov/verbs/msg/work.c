@@ -205,12 +205,17 @@ static uint64_t slot_flags(const struct ofi_work *work, const struct request *re
 	return work->deferred ? req->flags | silent | VRB_UNCOUNTED | VRB_WORK : req->flags;
 }
 
-static bool has_room(const struct vrb_ep *ep, struct vrb_wq *wq)
+/* Returns 0 if there is room, or an error of ofi_trigger.fire(). */
+static int take_room(const struct vrb_ep *ep, struct vrb_wq *wq)
 {
 	bool over = __atomic_load_n(&ep->down_err, __ATOMIC_RELAXED);
 
-	return wq->cq && vrb_wq_refresh(wq) && (over || !(vrb_wq_special(wq) & VRB_WQ_SHUT)) &&
-	       vrb_wq_take_pool(wq);
+	if (!wq->cq || (!over && vrb_wq_special(wq) & VRB_WQ_SHUT))
+		return -FI_ENOTCONN;
+	/* Nobody may ever read a completion queue of silent operations. */
+	if (!vrb_wq_refresh(wq))
+		vrb_cq_reclaim(wq->cq);
+	return vrb_wq_refresh(wq) && vrb_wq_take_pool(wq) ? 0 : -FI_EAGAIN;
 }
 
 static int work_fire(struct ofi_work *work)
@@ -219,15 +224,16 @@ static int work_fire(struct ofi_work *work)
 	struct vrb_wq *wq = work->call.type == FI_OP_RECV ? ep->rq : ep->sq;
 	uint8_t data[VRB_INLINE_MAX];
 	struct request req;
-	int ret = -FI_EAGAIN;
 	bool good = true;
+	int ret;
 
 	work_build(work, &req);
 	vrb_inline_gather(&req.wr, data);
 	ofi_lock(&wq->lock);
 	if (wq == ep->sq)
 		vrb_batch_ring(ep, 0);
-	if (has_room(ep, wq)) {
+	ret = take_room(ep, wq);
+	if (!ret) {
 		req.wr.wr_id =
 			vrb_wq_take(wq, *ofi_call_context(&work->call), slot_flags(work, &req),
 				    work->deferred ? (uintptr_t)work->completion : req.len);
@@ -235,7 +241,6 @@ static int work_fire(struct ofi_work *work)
 		if (work->deferred)
 			work->completion = NULL; /* owned by the slot now */
 		good = work_post(wq, &req);
-		ret = 0;
 	}
 	vrb_wq_guard(wq);
 	ofi_unlock(&wq->lock);
