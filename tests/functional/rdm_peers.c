@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A hang can be diagnosed from outside: if the peer does not receive, makes no progress or does not
- * exist, the statistics of the process show for each peer what it waits for.
+ * A hang can be diagnosed from outside: if the peer does not receive, is stopped or does not exist,
+ * the statistics of the process show for each peer what it waits for.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,8 @@
 #include "rdm.h"
 #include "rdm_node.h"
 
-/* A flood that the peer's device has no buffers for, even if a packet contains several messages. */
-enum { LARGE = 1 << 20, TAG = 1, FLOOD = 12000, FLOOD_LEN = 1000 };
+/* A flood that a device has no buffers for, even if a packet contains several messages. */
+enum { LARGE = 1 << 20, TAG = 1, FLOOD = 4000, FLOOD_LEN = 1000 };
 
 /* The order to the sender. */
 struct order {
@@ -55,11 +56,11 @@ static void sender(struct child *parent, void *arg)
 }
 
 /* The address as the statistics have it: without the scheme of its text form. */
-static void name_text(const struct node *node, char *text, size_t len)
+static void name_text(const struct node *node, const struct node_name *name, char *text, size_t len)
 {
 	char *host;
 
-	fi_av_straddr(node->av, &node->name, text, &len);
+	fi_av_straddr(node->av, name, text, &len);
 	host = strstr(text, "://");
 	CHECK(host);
 	memmove(text, host + 3, strlen(host + 3) + 1);
@@ -115,27 +116,47 @@ static struct fi_stats_peer expect(pid_t pid, const char *name, const char *stat
 	return peer;
 }
 
-static void receive(struct node *node, uint32_t count)
+/* Receives as many messages as it is told to, again and again. */
+static void receiver(struct child *parent, void *arg)
 {
-	while (count--) {
-		node_trecv(node, in, sizeof(in), TAG, NULL);
-		node_wait(node);
+	struct node node;
+	uint32_t count, i;
+
+	(void)arg;
+	node_open(&node, NULL);
+	child_say(parent, &node.name, sizeof(node.name));
+	for (;;) {
+		child_hear(parent, &count, sizeof(count));
+		if (!count)
+			break;
+		for (i = 0; i < count; i++) {
+			node_trecv(&node, in, sizeof(in), TAG, NULL);
+			node_wait(&node);
+		}
+		child_say(parent, &count, sizeof(count));
 	}
+	node_close(&node);
+}
+
+static void receive(struct child *child, uint32_t count)
+{
+	child_say(child, &count, sizeof(count));
+	child_hear(child, &count, sizeof(count));
 }
 
 static void test(void)
 {
-	struct child child = child_start(sender, NULL);
+	struct child child = child_start(sender, NULL), other = child_start(receiver, NULL);
 	struct order order = { .len = 8, .count = 1 };
 	struct fi_stats_peer peer;
-	struct node node, gone;
+	struct node gone;
 	char name[64];
 
-	node_open(&node, NULL);
-	name_text(&node, name, sizeof(name));
-	order.to = node.name;
+	child_hear(&other, &order.to, sizeof(order.to));
+	node_open(&gone, NULL);
+	name_text(&gone, &order.to, name, sizeof(name));
 	child_say(&child, &order, sizeof(order));
-	receive(&node, 1);
+	receive(&other, 1);
 	peer = expect(child.pid, name, "connected", "");
 	CHECK(*peer.cause && item(&peer, "credits"));
 	EQUAL(item(&peer, "queued"), 0);
@@ -144,20 +165,21 @@ static void test(void)
 	child_say(&child, &order, sizeof(order));
 	peer = expect(child.pid, name, "connected", "the peer to receive 1 messages");
 	EQUAL(item(&peer, "queued"), 1);
-	receive(&node, 1);
+	receive(&other, 1);
 	expect(child.pid, name, "connected", "");
 
 	order.len = FLOOD_LEN;
 	order.count = FLOOD;
+	CHECK(!kill(other.pid, SIGSTOP));
 	child_say(&child, &order, sizeof(order));
 	peer = expect(child.pid, name, "connected", "the peer to make progress");
 	CHECK(item(&peer, "in_flight"));
-	receive(&node, FLOOD);
+	CHECK(!kill(other.pid, SIGCONT));
+	receive(&other, FLOOD);
 	expect(child.pid, name, "connected", "");
 
-	node_open(&gone, NULL);
 	order.to = gone.name;
-	name_text(&gone, name, sizeof(name));
+	name_text(&gone, &gone.name, name, sizeof(name));
 	order.count = 1;
 	node_close(&gone);
 	child_say(&child, &order, sizeof(order));
@@ -165,7 +187,8 @@ static void test(void)
 	CHECK(item(&peer, "retries"));
 	EQUAL(item(&peer, "queued"), 1);
 	child_kill(&child);
-	node_close(&node);
+	child_say(&other, &(uint32_t){ 0 }, sizeof(uint32_t));
+	child_end(&other);
 }
 
 int main(void)
