@@ -63,19 +63,20 @@ const struct ofi_cq_item *ofi_cq_ring_take_error(struct ofi_cq_ring *ring);
 /* Returns true if an unread item has the context. */
 bool ofi_cq_ring_has(const struct ofi_cq_ring *ring, const void *context);
 
-/* Returns true if there is neither an item nor an overrun to read. Needs no lock. */
+/*
+ * Returns true if there is neither an item nor an overrun to read. Without the lock, a ring that is
+ * growing may look empty.
+ */
 static inline bool ofi_cq_ring_empty(const struct ofi_cq_ring *ring)
 {
 	return __atomic_load_n(&ring->head, __ATOMIC_RELAXED) ==
 	       __atomic_load_n(&ring->ahead, __ATOMIC_ACQUIRE);
 }
 
-/* Returns the number of unread items, where an overrun counts as one. Needs no lock. */
+/* Returns the number of unread items, where an overrun counts as one. The caller holds the lock. */
 static inline size_t ofi_cq_ring_used(const struct ofi_cq_ring *ring)
 {
-	uint32_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
-
-	return __atomic_load_n(&ring->ahead, __ATOMIC_ACQUIRE) - head;
+	return (uint32_t)(ring->ahead - ring->head);
 }
 
 /* Makes a change of tail or overrun visible to readers without the lock. */

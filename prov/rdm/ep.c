@@ -285,9 +285,12 @@ static int ep_control(struct fid *fid, int command, void *arg)
 		ret = ofi_ep_control(
 			ep->domain->prov, &of, command, arg,
 			"an endpoint supports FI_ENABLE, FI_ALIAS, FI_GETOPSFLAG and FI_SETOPSFLAG");
-		if (!ret && command == FI_SETOPSFLAG)
-			ofi_rdm_set_modes(ep);
-		return ret;
+		if (ret || command != FI_SETOPSFLAG)
+			return ret;
+		ofi_rdm_lock(ep);
+		ofi_rdm_set_modes(ep);
+		ofi_rdm_unlock(ep);
+		return 0;
 	}
 }
 

@@ -198,22 +198,6 @@ ssize_t ofi_rdm_rx_left(struct fid_ep *fid)
 	return (ssize_t)(size - ofi_min(size, used));
 }
 
-int ofi_rdm_scatter(const struct iovec *iov, size_t count, const void *from, size_t len,
-		    bool device)
-{
-	const uint8_t *bytes = from;
-	size_t take;
-	int err = 0;
-
-	for (; count-- && len; iov++) {
-		take = iov->iov_len < len ? iov->iov_len : len;
-		err |= ofi_hmem_store(device, iov->iov_base, bytes, take);
-		bytes += take;
-		len -= take;
-	}
-	return err ? -FI_EIO : 0;
-}
-
 int ofi_rdm_gather(void *to, const struct iovec *iov, size_t count, bool device)
 {
 	uint8_t *bytes = to;

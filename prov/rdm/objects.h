@@ -65,11 +65,9 @@ static inline int ofi_rdm_iov_total(const struct iovec *iov, size_t count, size_
 }
 
 /*
- * Copy between a flat buffer and an iov of the application, which may be device memory if `device`.
- * Return 0 or -FI_EIO.
+ * Copies from an iov of the application, which may be device memory if `device`. Returns 0 or
+ * -FI_EIO.
  */
-int ofi_rdm_scatter(const struct iovec *iov, size_t count, const void *from, size_t len,
-		    bool device);
 int ofi_rdm_gather(void *to, const struct iovec *iov, size_t count, bool device);
 
 #endif

@@ -89,7 +89,8 @@ static void op_finish(struct ofi_rdm_op *op)
 	struct ofi_rdm_ep *ep = op->peer->ep;
 
 	if (op->kind == OFI_RDM_OP_READ && op->bounce && !op->err &&
-	    ofi_rdm_scatter(op->result, op->result_count, op->bounce->data, op->total, ep->hmem))
+	    ofi_rdm_proto_store(op->result, op->result_count, 0, op->bounce->data, op->total,
+				ep->hmem))
 		op->err = FI_EIO;
 	if (op->waiting)
 		TAILQ_REMOVE(&op->peer->answers, op, wait);

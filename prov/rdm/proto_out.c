@@ -2,7 +2,7 @@
 /* Messages being sent: the queue, the choice of method, packets, completion. */
 #include <string.h>
 #include <rdma/fi_errno.h>
-#include "prov/base/hmem_copy.h"
+#include "objects.h"
 #include "proto_int.h"
 
 /* Removes empty entries from the list and computes the total. */
@@ -248,18 +248,6 @@ static int send_eager(struct ofi_rdm_proto_out *out)
 	return send_bytes(out, &packet);
 }
 
-/* Copies the bytes of a message. Returns false if device memory cannot be read. */
-static bool copy_out(const struct ofi_rdm_proto_out *out, uint8_t *to)
-{
-	bool device = out->peer->proto->config.device;
-	uint8_t i;
-
-	for (i = 0; i < out->count; to += out->iov[i++].iov_len)
-		if (ofi_hmem_load(device, to, out->iov[i].iov_base, out->iov[i].iov_len))
-			return false;
-	return true;
-}
-
 /* Returns the message whose packet may travel with a request, or NULL. */
 static struct ofi_rdm_proto_out *first_out(const struct ofi_rdm_proto_peer *peer)
 {
@@ -281,7 +269,7 @@ size_t ofi_rdm_proto_first(struct ofi_rdm_proto_peer *peer, uint8_t *bytes, size
 	packet = out_packet(out, OFI_RDM_WIRE_EAGER);
 	len = ofi_rdm_wire_build(header, &packet);
 	if (out->total > peer->proto->eager || len + out->total > room ||
-	    !copy_out(out, bytes + len))
+	    ofi_rdm_gather(bytes + len, out->iov, out->count, peer->proto->config.device))
 		return 0;
 	memcpy(bytes, header, len);
 	*again = out->early;

@@ -235,10 +235,15 @@ int vrb_qp_connect(struct vrb_ep *ep, struct rdma_cm_id *id)
 	return ret;
 }
 
-void vrb_qp_flush(struct vrb_ep *ep)
+int vrb_qp_stop(struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
+	return ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+}
+
+void vrb_qp_flush(struct vrb_ep *ep)
+{
 	if (ep->qp)
-		ibv_modify_qp(ep->qp, &attr, IBV_QP_STATE);
+		vrb_qp_stop(ep->qp);
 }

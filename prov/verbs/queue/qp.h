@@ -36,6 +36,11 @@ int vrb_qp_start_ud(struct vrb_dgram *ep, const char *call);
  */
 void vrb_qp_settle(const struct vrb_domain *domain, const struct fi_info *info,
 		   struct ibv_qp_attr *attr, int mask);
-void vrb_qp_flush(struct vrb_ep *ep); /* moves to ERR: everything outstanding completes */
+/*
+ * Moves the queue pair to the error state, in which everything outstanding completes. Returns 0 or
+ * an errno.
+ */
+int vrb_qp_stop(struct ibv_qp *qp);
+void vrb_qp_flush(struct vrb_ep *ep); /* stops its queue pair, if it has one */
 
 #endif

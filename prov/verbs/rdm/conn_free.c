@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connections that have ended: kept until their queue pairs can be destroyed. */
+/*
+ * Connections that have ended: kept until their queue pairs can be destroyed. A dead connection is
+ * in dead_conns until a tick finds that no completion of it is outstanding; then it is deferred to
+ * the event thread, which destroys its queue pair without a lock, and a task frees what remains.
+ */
 #include "conn_int.h"
 #include "progress.h"
 

@@ -270,7 +270,7 @@ bool vrb_rc_conn_break(struct vrb_rc_conn *conn)
 		.send_flags = IBV_SEND_SIGNALED,
 	};
 
-	if (conn->ud ? !vrb_ud_conn_flush(conn) : vrb_rc_qp_stop(conn->qp) != 0)
+	if (conn->ud ? !vrb_ud_conn_flush(conn) : vrb_qp_stop(conn->qp) != 0)
 		return false;
 	return !ibv_post_send(conn->qp, &wr, &bad);
 }
@@ -280,13 +280,16 @@ static struct ibv_qp *qp_of(const struct vrb_rc_conn *conn)
 	return conn->ud ? vrb_ud_conn_qp(conn) : conn->qp;
 }
 
-/* Datagrams need nothing: the endpoint itself acknowledges them, so none is lost. */
+/*
+ * Datagrams need nothing, because the endpoint itself acknowledges them; but their connection may
+ * have a reliable queue pair, too.
+ */
 void vrb_rc_conn_stop(struct vrb_rc_conn *conn)
 {
 	struct ibv_qp *qp = qp_of(conn);
 
 	if (qp)
-		vrb_rc_qp_stop(qp);
+		vrb_qp_stop(qp);
 }
 
 void vrb_rc_conn_drop_rights(struct vrb_rc_conn *conn)
@@ -300,7 +303,7 @@ void vrb_rc_conn_halt(struct vrb_rc_conn *conn, uint64_t now)
 	struct ibv_qp *qp = qp_of(conn);
 
 	conn->linger = now + LINGER_MS;
-	if (qp && conn->takes && vrb_rc_qp_stop(qp))
+	if (qp && conn->takes && vrb_qp_stop(qp))
 		conn->linger = now;
 }
 
@@ -353,6 +356,7 @@ void vrb_rc_conn_refused(struct vrb_rc_conn *conn, int err)
 		       "peer %s: ibv_post_send: %s%s: connection ended\n",
 		       vrb_rdm_conn_name(conn->peer, text), strerror(err), vrb_remedy(err));
 	conn->fault = err;
+	/* This is vrb_rdm_conn_retry_post() of conn.c, which calls this file. */
 	ofi_rdm_xport(&conn->peer->proto)->retry(&conn->peer->proto);
 }
 

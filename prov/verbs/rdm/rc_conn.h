@@ -28,6 +28,8 @@ enum vrb_rdm_kind {
 	VRB_RDM_REVOKE, /* context: ofi_rdm_proto_item */
 };
 
+_Static_assert(VRB_RDM_REVOKE <= OFI_RDM_KIND >> OFI_RDM_KIND_SHIFT, "a kind is not a flag");
+
 /* A work request; its address is the wr_id. */
 struct vrb_rdm_slot {
 	void *context;
@@ -57,7 +59,7 @@ enum vrb_rc_conn_state {
 	VRB_RC_CONN_ACCEPTED, /* passive: accepted, not yet established */
 	VRB_RC_CONN_UP,
 	VRB_RC_CONN_ENDED, /* posted work requests are being flushed */
-	VRB_RC_CONN_DEAD,  /* in ep->conns.dead_conns: the event thread will free it */
+	VRB_RC_CONN_DEAD,  /* in ep->conns.dead_conns or deferred: see conn_free.c */
 };
 
 struct vrb_rc_conn {
@@ -83,7 +85,7 @@ struct vrb_rc_conn {
 	uint32_t asked_at;
 	uint32_t early_count;
 	int err;      /* FI_E*: why it has ended */
-	int fault;    /* FI_E*: why the event thread must end it */
+	int fault;    /* FI_E*: why the next tick must end it; the peer is in ep->conns.starved */
 	size_t eager; /* payload that the peer's buffers hold */
 	/* Time in ms when it is freed even if let_go is not set; set when it is dead. */
 	uint64_t linger;
@@ -238,14 +240,6 @@ static inline struct ibv_qp *vrb_rc_qp_new(const struct ofi_rdm_ep *ep, struct v
 	};
 
 	return vrb_qp_new(vrb_rc_domain(ep)->pd, &attr);
-}
-
-/* Moves a queue pair to the error state, which flushes it. Returns 0 or an errno. */
-static inline int vrb_rc_qp_stop(struct ibv_qp *qp)
-{
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-
-	return ibv_modify_qp(qp, &attr, IBV_QP_STATE);
 }
 
 static inline bool vrb_rc_conn_idle(const struct vrb_rc_conn *conn)

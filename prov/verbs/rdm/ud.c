@@ -238,7 +238,7 @@ void vrb_ud_halt(struct ofi_rdm_ep *ep)
 	drain(all);
 	if (!vrb_ud_reads(ep))
 		return;
-	vrb_rc_qp_stop(all->qp);
+	vrb_qp_stop(all->qp);
 	drain(all);
 	if (vrb_ud_reads(ep))
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_close: the device does not end its reads\n");

@@ -193,7 +193,7 @@ static void release(struct vrb_ud *all, struct vrb_ud_rc *rc)
 	rc->let_go = !rc->qp;
 	if (rc->qp) {
 		__atomic_store_n(&rc->qp->qp_context, (void *)&rc->owner, __ATOMIC_RELEASE);
-		if (vrb_rc_qp_stop(rc->qp))
+		if (vrb_qp_stop(rc->qp))
 			rc->linger = all->now;
 	}
 	SLIST_INSERT_HEAD(&all->rcs.old, rc, list);

@@ -123,7 +123,7 @@ static void look(struct vrb_ud *all)
 	if (!err && attr.qp_state == IBV_QPS_RTS)
 		return;
 	if (!err && attr.qp_state != IBV_QPS_ERR)
-		err = vrb_rc_qp_stop(all->qp);
+		err = vrb_qp_stop(all->qp);
 	if (err || all->unordered) {
 		lose(all);
 		return;

@@ -493,7 +493,7 @@ int vrb_ud_rc_take(struct vrb_ud *all, const struct ibv_wc *wc, struct ibv_wc *o
 
 bool vrb_ud_rc_flush(struct vrb_ud_conn *ud)
 {
-	int err = ud->rc && ud->rc->qp ? vrb_rc_qp_stop(ud->rc->qp) : 0;
+	int err = ud->rc && ud->rc->qp ? vrb_qp_stop(ud->rc->qp) : 0;
 
 	return !err || (!ud->rc->used && !vrb_ud_back_drains(ud));
 }
