@@ -28,8 +28,8 @@ struct ofi_trigger {
 	const void *key;   /* identifies the work to ofi_triggers_cancel(); may be NULL */
 	const void *context; /* identifies the work to ofi_triggers_take(); may be NULL */
 	/*
-	 * Does the work. Returns 0, or -FI_EAGAIN if nothing was done and it must be called again, or
-	 * -FI_ENOTCONN if an event that wakes all threads comes before that is of use.
+	 * Does the work. Returns 0, or -FI_EAGAIN if nothing was done and it must be called
+	 * again, or -FI_ENOTCONN if an event that wakes all threads comes before that.
 	 */
 	int (*fire)(struct ofi_trigger *trigger);
 	/* Frees it, whether or not it was done; takes no lock. */

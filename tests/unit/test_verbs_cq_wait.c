@@ -393,20 +393,26 @@ static void test_sreadfrom(void **state)
 	assert_int_equal(fi_cq_sreadfrom(rig->cq[0], entries, 2, from, NULL, 0), -FI_EAGAIN);
 }
 
+/* Queues a send that is due at once. */
+static struct fid_cntr *queue_send(struct rig *rig)
+{
+	struct fi_op_msg op = { .msg.context = context, .ep = rig->ep };
+	struct fi_deferred_work work = { .op_type = FI_OP_SEND, .op.msg = &op };
+
+	assert_int_equal(fi_cntr_open(rig->domain, NULL, &work.triggering_cntr, NULL), 0);
+	assert_int_equal(fi_control(&rig->domain->fid, FI_QUEUE_WORK, &work), 0);
+	return work.triggering_cntr;
+}
+
 /* A thread sleeps while a send waits only for the connection. Returns the queue's descriptor. */
 static int sleep_unconnected(struct rig *rig, struct fid_cntr **cntr)
 {
-	struct fi_op_msg op = { .msg.context = context };
-	struct fi_deferred_work work = { .op_type = FI_OP_SEND, .op.msg = &op };
 	int fd;
 
 	rig->info->caps |= FI_TRIGGER;
 	rig->cq_attr.wait_obj = FI_WAIT_FD;
 	rig_enable(rig);
-	assert_int_equal(fi_cntr_open(rig->domain, NULL, cntr, NULL), 0);
-	work.triggering_cntr = *cntr;
-	op.ep = rig->ep;
-	assert_int_equal(fi_control(&rig->domain->fid, FI_QUEUE_WORK, &work), 0);
+	*cntr = queue_send(rig);
 	assert_int_equal(ofi_cq_trywait(&rig->cq[0]->fid), 0);
 	assert_int_equal(fi_control(&rig->cq[0]->fid, FI_GETWAIT, &fd), 0);
 	assert_false(readable(fd));
@@ -441,6 +447,30 @@ static void test_work_rejected(void **state)
 	assert_int_equal(fi_close(&cntr->fid), 0);
 }
 
+/*
+ * The send queue is full of silent sends, whose completion queue nobody reads. A thread does not
+ * sleep while there is work that only its look can post.
+ */
+static void test_work_full(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_cntr *cntr;
+	int posted = 0;
+
+	rig->info->caps |= FI_TRIGGER;
+	rig->tx_bind = FI_SELECTIVE_COMPLETION;
+	open_all(rig, FI_WAIT_FD);
+	while (!rig_send(rig->ep, context))
+		posted++;
+	cntr = queue_send(rig);
+	assert_int_equal(ofi_cq_trywait(&rig->cq[1]->fid), -FI_EAGAIN);
+	fake_complete_sends(rig_qp(rig), posted, IBV_WC_SUCCESS);
+	assert_int_equal(ofi_cq_trywait(&rig->cq[1]->fid), 0);
+	assert_int_equal(fake_qp(rig_qp(rig))->sends.total, posted + 1);
+	fake_complete_sends(rig_qp(rig), 1, IBV_WC_SUCCESS);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -452,7 +482,7 @@ int main(void)
 		RIG_TEST(test_acks),	      RIG_TEST(test_threshold),
 		RIG_TEST(test_sreadfrom),     RIG_TEST(test_others),
 		RIG_TEST(test_no_events),     RIG_TEST(test_work_connected),
-		RIG_TEST(test_work_rejected),
+		RIG_TEST(test_work_rejected), RIG_TEST(test_work_full),
 	};
 
 	return RIG_RUN("verbs_cq_wait", tests);

@@ -296,47 +296,6 @@ static void test_full(void **state)
 	close_trigger(rig);
 }
 
-static void fill_silently(struct rig *rig)
-{
-	int i;
-
-	rig->tx_bind = FI_SELECTIVE_COMPLETION;
-	rig->cq_attr.wait_obj = FI_WAIT_FD;
-	open_trigger(rig);
-	for (i = 0; i < 8; i++)
-		assert_int_equal(rig_send(rig->ep, cnt_context), 0);
-	assert_int_equal(rig_send(rig->ep, cnt_context), -FI_EAGAIN);
-	queue_send(rig, 0);
-	sent(rig, 8);
-}
-
-/* Nobody reads the completion queue of silent sends. */
-static void test_full_of_silent(void **state)
-{
-	struct rig *rig = *state;
-
-	fill_silently(rig);
-	complete_all(rig);
-	fi_cntr_read(when);
-	sent(rig, 9);
-	complete_all(rig);
-	close_trigger(rig);
-}
-
-/* A thread does not sleep while there is work that only its look can post. */
-static void test_no_sleep(void **state)
-{
-	struct rig *rig = *state;
-
-	fill_silently(rig);
-	assert_int_equal(ofi_cq_trywait(&rig->cq[1]->fid), -FI_EAGAIN);
-	complete_all(rig);
-	assert_int_equal(ofi_cq_trywait(&rig->cq[1]->fid), 0);
-	sent(rig, 9);
-	complete_all(rig);
-	close_trigger(rig);
-}
-
 /* Where the connection is over it completes in error. */
 static void test_down(void **state)
 {
@@ -627,26 +586,12 @@ static void test_without(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_messages),
-		RIG_TEST(test_rma),
-		RIG_TEST(test_atomics),
-		RIG_TEST(test_deferred),
-		RIG_TEST(test_chain),
-		RIG_TEST(test_cancel),
-		RIG_TEST(test_full),
-		RIG_TEST(test_down),
-		RIG_TEST(test_lost_device),
-		RIG_TEST(test_lost_post),
-		RIG_TEST(test_lost_batch),
-		RIG_TEST(test_lost_batch_read),
-		RIG_TEST(test_bad),
-		RIG_TEST(test_without),
-		RIG_TEST(test_domain_without),
-		RIG_TEST(test_strange),
-		RIG_TEST(test_one_way),
-		RIG_TEST(test_shared_rx),
-		RIG_TEST(test_full_of_silent),
-		RIG_TEST(test_no_sleep),
+		RIG_TEST(test_messages),  RIG_TEST(test_rma),	     RIG_TEST(test_atomics),
+		RIG_TEST(test_deferred),  RIG_TEST(test_chain),	     RIG_TEST(test_cancel),
+		RIG_TEST(test_full),	  RIG_TEST(test_down),	     RIG_TEST(test_lost_device),
+		RIG_TEST(test_lost_post), RIG_TEST(test_lost_batch), RIG_TEST(test_lost_batch_read),
+		RIG_TEST(test_bad),	  RIG_TEST(test_without),    RIG_TEST(test_domain_without),
+		RIG_TEST(test_strange),	  RIG_TEST(test_one_way),    RIG_TEST(test_shared_rx),
 	};
 
 	return RIG_RUN("verbs trigger", tests);
