@@ -390,30 +390,52 @@ int ofi_av_set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_id,
 	return set ? 0 : -FI_ENOMEM;
 }
 
-int ofi_av_copy_out(const struct ofi_av *av, const void *from, size_t size, void *addr, size_t *len)
+int ofi_av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *len)
 {
+	uint8_t name[OFI_AV_NAME] __attribute__((aligned(8)));
+	struct ofi_av *av = ofi_av(fid);
+	size_t size;
+
 	if (!len || (!addr && *len))
 		return ofi_refuse_null(av->prov, FI_LOG_AV, "fi_av_lookup", "addr or addrlen");
-	ofi_copy_out(from, size, addr, len);
+	size = av->cls->name(av, fi_addr, name);
+	if (!size)
+		return unknown_addr(av, "fi_av_lookup", fi_addr);
+	ofi_copy_out(name, size, addr, len);
 	return 0;
 }
 
-void ofi_av_addr_str(uint32_t format, const void *addr, char *text, size_t len)
+const char *ofi_av_straddr(struct fid_av *fid, const void *addr, char *buf, size_t *len)
 {
-	if (addr && format == FI_ADDR_STR)
-		snprintf(text, len, "%s", (const char *)addr);
-	else if (addr && ofi_addr_format(addr) != format)
-		snprintf(text, len, "not an address of this address vector's format");
-	else
-		ofi_addr_str(addr, text, len);
-}
+	char text[OFI_AV_TEXT] = "(null)";
+	size_t room;
 
-const char *ofi_av_copy_text(const char *text, char *buf, size_t *len)
-{
-	size_t room = buf ? *len : 0;
-
-	*len = room;
+	if (!len)
+		return NULL;
+	if (addr)
+		ofi_av(fid)->cls->text(ofi_av(fid), addr, text, sizeof(text));
+	*len = room = buf ? *len : 0;
 	if (!ofi_copy_out(text, strlen(text) + 1, buf, len) && room)
 		buf[room - 1] = '\0';
 	return buf;
+}
+
+size_t ofi_av_addr_name(uint32_t format, const void *addr, void *name)
+{
+	size_t size = ofi_addr_size(addr);
+
+	if (format == FI_ADDR_STR)
+		return strlen(ofi_addr_str(addr, name, OFI_AV_NAME)) + 1;
+	memcpy(name, addr, size);
+	return size;
+}
+
+void ofi_av_addr_text(uint32_t format, const void *addr, char *text, size_t len)
+{
+	if (format == FI_ADDR_STR)
+		snprintf(text, len, "%s", (const char *)addr);
+	else if (ofi_addr_format(addr) != format)
+		snprintf(text, len, "not an address of this address vector's format");
+	else
+		ofi_addr_str(addr, text, len);
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <rdma/fi_domain.h>
 #include <rdma/providers/fi_prov.h>
+#include <ofi/addr.h>
 #include "av_shared.h"
 #include "eq.h"
 #include "src/ds/lock.h"
@@ -19,10 +20,12 @@
 /* Flags that fi_av_open accepts. */
 #define OFI_AV_FLAGS (FI_EVENT | FI_SYMMETRIC | FI_AV_USER_ID | FI_READ)
 
+enum { OFI_AV_NAME = OFI_ADDR_STRLEN, OFI_AV_TEXT = 160 };
+
 struct ofi_av;
 
 /*
- * The provider's operations on entries. All except `free` are called with av->lock held, but
+ * The provider's operations on entries. put, drop and pack are called with av->lock held, but
  * ofi_av_fini() calls drop() without it.
  */
 struct ofi_av_class {
@@ -41,6 +44,13 @@ struct ofi_av_class {
 	 */
 	const struct ofi_av_shared_class *shared;
 	int (*pack)(struct ofi_av *av, void *entry, const void *addr); /* returns 0 or -FI_E* */
+	/*
+	 * Writes an address as fi_av_lookup returns it, at most OFI_AV_NAME bytes. Returns its
+	 * size, or 0 if the fi_addr is unknown.
+	 */
+	size_t (*name)(struct ofi_av *av, fi_addr_t fi_addr, void *name);
+	/* Writes the text of the application's address, which is not NULL. */
+	void (*text)(const struct ofi_av *av, const void *addr, char *text, size_t len);
 	/* Frees the provider's object after its entries have been dropped. */
 	void (*free)(struct ofi_av *av);
 };
@@ -111,20 +121,16 @@ void *ofi_av_entry(const struct ofi_av *av, fi_addr_t fi_addr);
 bool ofi_av_has(const struct ofi_av *av, fi_addr_t fi_addr);
 /* Returns a bound that all addresses are below. Takes no lock. */
 fi_addr_t ofi_av_limit(const struct ofi_av *av);
-/* Copies an address out like fi_av_lookup: truncates it to *len and sets *len to its full size. */
-int ofi_av_copy_out(const struct ofi_av *av, const void *from, size_t size, void *addr,
-		    size_t *len);
+/* Implement fi_av_lookup and fi_av_straddr for ops tables. */
+int ofi_av_lookup(struct fid_av *av, fi_addr_t fi_addr, void *addr, size_t *len);
+const char *ofi_av_straddr(struct fid_av *av, const void *addr, char *buf, size_t *len);
+/* These implement name and text of a class whose addresses are strings or IP addresses. */
+size_t ofi_av_addr_name(uint32_t format, const void *addr, void *name);
 /*
- * Writes the text of an address in a format of strings or IP addresses, or says that it is not in
- * that format: then only its family is read, as the rest may be longer than the caller's address.
+ * An address that is not in this format is called so: only its family is read, as the rest may be
+ * longer than the caller's address.
  */
-void ofi_av_addr_str(uint32_t format, const void *addr, char *text, size_t len);
-
-/*
- * The last step of fi_av_straddr: copies the text truncated to *len and sets *len to its full size;
- * len is not NULL. Returns buf.
- */
-const char *ofi_av_copy_text(const char *text, char *buf, size_t *len);
+void ofi_av_addr_text(uint32_t format, const void *addr, char *text, size_t len);
 /* Returns what completions report for an entry: the user's id, or the index. Takes no lock. */
 static inline fi_addr_t ofi_av_reported(const struct ofi_av *av, size_t index)
 {

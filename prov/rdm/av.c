@@ -181,6 +181,32 @@ static const struct ofi_av_shared_class shared_class = {
 	.compare = ofi_rdm_addr_compare,
 };
 
+static size_t av_name(struct ofi_av *base, fi_addr_t fi_addr, void *name)
+{
+	struct ofi_rdm_av *av = (struct ofi_rdm_av *)base;
+	struct ofi_rdm_addr addr;
+
+	if (!ofi_rdm_av_get(av, fi_addr, &addr))
+		return 0;
+	if (av->addr_format != FI_ADDR_EFA)
+		return ofi_av_addr_name(av->addr_format, &addr, name);
+	ofi_rdm_addr_name(&addr, name);
+	return OFI_RDM_ADDR_NAME;
+}
+
+static void av_text(const struct ofi_av *base, const void *addr, char *text, size_t len)
+{
+	uint32_t format = ((const struct ofi_rdm_av *)base)->addr_format;
+	struct ofi_rdm_addr named;
+
+	if (format != FI_ADDR_EFA) {
+		ofi_av_addr_text(format, addr, text, len);
+		return;
+	}
+	ofi_rdm_addr_from_name(&named, addr);
+	ofi_rdm_addr_str(&named, text, len);
+}
+
 static void av_free(struct ofi_av *av)
 {
 	ofi_rdm_av_keys_free((struct ofi_rdm_av *)av);
@@ -192,7 +218,7 @@ static void av_free(struct ofi_av *av)
 	{                                                                                         \
 		.addr_size = (size), .entry_size = sizeof(struct av_entry), .put = av_put,        \
 		.drop = av_drop, .rx_ctx_bits = (bits), .shared = &shared_class, .pack = av_pack, \
-		.free = av_free,                                                                  \
+		.name = av_name, .text = av_text, .free = av_free,                                \
 	}
 
 static const struct ofi_av_class in_class = CLASS(sizeof(struct sockaddr_in), RX_CTX_BITS);
@@ -309,49 +335,6 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
 	return ret ? ret : ofi_av_insert(&av->base, addr, NULL, count, fi_addr, flags, context);
 }
 
-static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *len)
-{
-	struct ofi_rdm_av *av = ofi_rdm_av_of(fid);
-	struct ofi_rdm_addr found;
-	uint8_t name[OFI_RDM_ADDR_NAME];
-	char text[OFI_ADDR_STRLEN];
-	const void *from = &found;
-	size_t size;
-
-	if (!len || (!addr && *len))
-		return ofi_refuse_null(av->base.prov, FI_LOG_AV, "fi_av_lookup", "addr or addrlen");
-	if (!ofi_rdm_av_get(av, fi_addr, &found))
-		return ofi_refuse(av->base.prov, FI_LOG_AV, -FI_EINVAL,
-				  "fi_av_lookup: fi_addr 0x%llx is not in the address vector\n",
-				  (unsigned long long)fi_addr);
-	size = ofi_addr_size(&found.sa);
-	if (av->addr_format == FI_ADDR_EFA) {
-		ofi_rdm_addr_name(&found, name);
-		from = name;
-		size = sizeof(name);
-	} else if (av->addr_format == FI_ADDR_STR) {
-		from = ofi_addr_str(&found.sa, text, sizeof(text));
-		size = strlen(text) + 1;
-	}
-	return ofi_av_copy_out(&av->base, from, size, addr, len);
-}
-
-static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, size_t *len)
-{
-	char text[OFI_ADDR_STRLEN] = "(null)";
-	struct ofi_rdm_addr named;
-
-	if (!len)
-		return NULL;
-	if (addr && ofi_rdm_av_of(fid)->addr_format == FI_ADDR_EFA) {
-		ofi_rdm_addr_from_name(&named, addr);
-		ofi_rdm_addr_str(&named, text, sizeof(text));
-	} else {
-		ofi_av_addr_str(ofi_rdm_av_of(fid)->addr_format, addr, text, sizeof(text));
-	}
-	return ofi_av_copy_text(text, buf, len);
-}
-
 /* Updates the endpoints that know the address, so that they report the new id. */
 static int av_set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_id, uint64_t flags)
 {
@@ -372,8 +355,8 @@ static const struct fi_ops_av av_ops = {
 	.insertsvc = ofi_rdm_av_insertsvc,
 	.insertsym = ofi_rdm_av_insertsym,
 	.remove = ofi_av_remove,
-	.lookup = av_lookup,
-	.straddr = av_straddr,
+	.lookup = ofi_av_lookup,
+	.straddr = ofi_av_straddr,
 	.av_set = ofi_av_set_open,
 	.set_user_id = av_set_user_id,
 	.insert_auth_key = ofi_rdm_av_insert_auth_key,

@@ -48,17 +48,26 @@ static void drop_copy(struct ofi_av *base, size_t index, void *entry)
 	dropped++;
 }
 
+static size_t name_of(struct ofi_av *base, fi_addr_t fi_addr, void *to)
+{
+	assert_ptr_equal(base, &av);
+	memcpy(to, "abc", 4);
+	return fi_addr ? 0 : 4;
+}
+
 static const struct ofi_av_class numbers = {
 	.addr_size = sizeof(int),
 	.entry_size = sizeof(int),
 	.put = put,
 	.drop = drop,
+	.name = name_of,
 };
 
 static const struct fi_ops fid_ops = { .size = OFI_FID_DEFAULTS, .bind = ofi_av_bind };
 static const struct fi_ops_av ops = {
 	.size = OFI_AV_DEFAULTS,
 	.remove = ofi_av_remove,
+	.lookup = ofi_av_lookup,
 	.set_user_id = ofi_av_set_user_id,
 };
 
@@ -434,24 +443,25 @@ static void test_busy(void **state)
 	ofi_ref_put(&av.ref);
 }
 
-static void test_copy_out(void **state)
+static void test_lookup(void **state)
 {
 	char buf[8] = "xxxxxxx";
 	size_t len = 2;
 
 	(void)state;
-	assert_int_equal(ofi_av_copy_out(&av, "abc", 4, buf, &len), 0);
+	assert_int_equal(fi_av_lookup(&av.fid, 0, buf, &len), 0);
 	assert_string_equal(buf, "abxxxxx");
 	assert_int_equal(len, 4);
 	len = sizeof(buf);
-	assert_int_equal(ofi_av_copy_out(&av, "abc", 4, buf, &len), 0);
+	assert_int_equal(fi_av_lookup(&av.fid, 0, buf, &len), 0);
 	assert_string_equal(buf, "abc");
 	assert_int_equal(len, 4);
 	len = 0;
-	assert_int_equal(ofi_av_copy_out(&av, "abc", 4, NULL, &len), 0);
+	assert_int_equal(fi_av_lookup(&av.fid, 0, NULL, &len), 0);
 	assert_int_equal(len, 4);
-	assert_int_equal(ofi_av_copy_out(&av, "abc", 4, NULL, &len), -FI_EINVAL);
-	assert_int_equal(ofi_av_copy_out(&av, "abc", 4, buf, NULL), -FI_EINVAL);
+	assert_int_equal(fi_av_lookup(&av.fid, 0, NULL, &len), -FI_EINVAL);
+	assert_int_equal(fi_av_lookup(&av.fid, 0, buf, NULL), -FI_EINVAL);
+	assert_int_equal(fi_av_lookup(&av.fid, 1, buf, &len), -FI_EINVAL);
 }
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -493,7 +503,7 @@ int main(void)
 		TEST(test_bind),
 		TEST(test_events),
 		TEST(test_busy),
-		TEST(test_copy_out),
+		TEST(test_lookup),
 		TEST(test_named_attributes),
 		TEST(test_named),
 		TEST(test_named_read_only),

@@ -59,9 +59,37 @@ static int ip_put(struct ofi_av *base, size_t index, void *entry, const void *ad
 	return dest_put(base, index, &ip->dest, &found->dest);
 }
 
+static size_t av_name(struct ofi_av *base, fi_addr_t fi_addr, void *name)
+{
+	uint32_t format = of_base(base)->addr_format;
+	size_t size = 0;
+	void *entry;
+
+	ofi_lock(&base->lock);
+	entry = ofi_av_entry(base, fi_addr);
+	if (entry && vrb_ud_format(format)) {
+		vrb_ud_name_out(entry, name);
+		size = sizeof(struct vrb_ud_name);
+	} else if (entry) {
+		size = ofi_av_addr_name(format, &((struct vrb_av_ip_entry *)entry)->addr, name);
+	}
+	ofi_unlock(&base->lock);
+	return size;
+}
+
+static void av_text(const struct ofi_av *base, const void *addr, char *text, size_t len)
+{
+	uint32_t format = of_base(base)->addr_format;
+
+	if (vrb_ud_format(format))
+		vrb_ud_name_str(format, addr, text, len);
+	else
+		ofi_av_addr_text(format, addr, text, len);
+}
+
 static void av_free(struct ofi_av *base)
 {
-	struct vrb_av *av = (struct vrb_av *)base;
+	struct vrb_av *av = of_base(base);
 
 	vrb_late_fini(&av->late);
 	vrb_sources_fini(&av->sources);
@@ -75,6 +103,8 @@ static const struct ofi_av_class name_class = {
 	.entry_size = sizeof(struct vrb_dest),
 	.put = name_put,
 	.drop = dest_drop,
+	.name = av_name,
+	.text = av_text,
 	.free = av_free,
 };
 
@@ -84,6 +114,8 @@ static const struct ofi_av_class ip_class = {
 	.entry_size = sizeof(struct vrb_av_ip_entry),
 	.put = ip_put,
 	.drop = dest_drop,
+	.name = av_name,
+	.text = av_text,
 	.free = av_free,
 };
 
@@ -101,75 +133,14 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
 	return vrb_av_insert_addrs(av, addr, count, fi_addr, flags, context);
 }
 
-/* Returns the address of an entry in the format of the address vector. */
-static const void *addr_of(const struct vrb_av *av, const void *entry, struct vrb_ud_name *name,
-			   char *text, size_t *size)
-{
-	const struct vrb_av_ip_entry *ip = entry;
-
-	switch (av->addr_format) {
-	case FI_ADDR_IB_UD:
-	case FI_ADDR_EFA:
-		vrb_ud_name_out(entry, name);
-		*size = sizeof(*name);
-		return name;
-	case FI_ADDR_STR:
-		ofi_addr_str((const struct sockaddr *)&ip->addr, text, OFI_ADDR_STRLEN);
-		*size = strlen(text) + 1;
-		return text;
-	default:
-		*size = ofi_addr_size((const struct sockaddr *)&ip->addr);
-		return &ip->addr;
-	}
-}
-
-static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *len)
-{
-	struct vrb_av *av = vrb_av(fid);
-	char text[OFI_ADDR_STRLEN];
-	struct vrb_ud_name name;
-	const void *entry, *from;
-	size_t size;
-	int ret;
-
-	ofi_lock(&av->base.lock);
-	entry = ofi_av_entry(&av->base, fi_addr);
-	if (entry) {
-		from = addr_of(av, entry, &name, text, &size);
-		ret = ofi_av_copy_out(&av->base, from, size, addr, len);
-	} else {
-		ret = -FI_EINVAL;
-	}
-	ofi_unlock(&av->base.lock);
-	if (!entry)
-		FI_WARN(&vrb_prov, FI_LOG_AV,
-			"fi_av_lookup: fi_addr 0x%llx is not in the address vector\n",
-			(unsigned long long)fi_addr);
-	return ret;
-}
-
-static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, size_t *len)
-{
-	char text[VRB_UD_NAME_STRLEN] = "(null)";
-	struct vrb_av *av = vrb_av(fid);
-
-	if (!len)
-		return NULL;
-	if (addr && vrb_ud_format(av->addr_format))
-		vrb_ud_name_str(av->addr_format, addr, text, sizeof(text));
-	else
-		ofi_av_addr_str(av->addr_format, addr, text, sizeof(text));
-	return ofi_av_copy_text(text, buf, len);
-}
-
 static const struct fi_ops_av av_ops = {
 	.size = OFI_AV_DEFAULTS,
 	.insert = av_insert,
 	.insertsvc = vrb_av_insertsvc,
 	.insertsym = vrb_av_insertsym,
 	.remove = ofi_av_remove,
-	.lookup = av_lookup,
-	.straddr = av_straddr,
+	.lookup = ofi_av_lookup,
+	.straddr = ofi_av_straddr,
 	.set_user_id = ofi_av_set_user_id,
 };
 
