@@ -9,7 +9,6 @@
 #include <rdma/fi_errno.h>
 #include "prov/base/refuse.h"
 #include "objects.h"
-#include "cntr.h"
 #include "coll.h"
 #include "lock.h"
 #include "complete.h"
@@ -253,7 +252,7 @@ static void net_done(void *arg, const struct ofi_coll_done *done)
 	struct ofi_rdm_coll *coll = arg;
 
 	if (done->join)
-		ofi_coll_mc_formed(done);
+		ofi_rdm_coll_formed(done);
 	else
 		ofi_rdm_complete_tx(coll->ep, done->context, FI_COLLECTIVE, done->err, 0);
 }
@@ -381,16 +380,6 @@ static int open_parts(struct ofi_rdm_coll *coll)
 	return ofi_loop_add(coll->ep->domain->loop, &coll->tick);
 }
 
-static void owner_lock(void *arg)
-{
-	ofi_rdm_lock(arg);
-}
-
-static void owner_unlock(void *arg)
-{
-	ofi_rdm_unlock(arg);
-}
-
 int ofi_rdm_coll_open(struct ofi_rdm_ep *ep)
 {
 	struct ofi_rdm_coll *coll;
@@ -410,31 +399,10 @@ int ofi_rdm_coll_open(struct ofi_rdm_ep *ep)
 	if (ret)
 		return ret;
 	ofi_ref_own(&coll->groups);
-	coll->owner = (struct ofi_coll_owner){
-		.prov = ep->domain->prov,
-		.coll = coll->engine,
-		.ref = &coll->groups,
-		.arg = ep,
-		.lock = owner_lock,
-		.unlock = owner_unlock,
-		.name = ofi_rdm_coll_name,
-		.progress = ofi_rdm_cntr_source.progress,
-	};
 	ofi_rdm_match_init(&ep->proto.match[OFI_RDM_PROTO_COLLECTIVE], coll->buckets,
 			   coll->buckets + (1u << MATCH_BITS), MATCH_BITS);
 	ep->proto.spaces = OFI_RDM_PROTO_SPACES;
 	return 0;
-}
-
-void ofi_rdm_coll_enable(struct ofi_rdm_ep *ep)
-{
-	struct ofi_rdm_coll *coll = ep->coll;
-
-	if (!coll)
-		return;
-	coll->owner.av = ep->av;
-	coll->owner.own_name = coll->name;
-	coll->owner.own_len = ofi_rdm_coll_name_of(&ep->self, coll->name);
 }
 
 int ofi_rdm_coll_busy(const struct ofi_rdm_ep *ep)

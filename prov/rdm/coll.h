@@ -11,27 +11,23 @@
 #define OFI_RDM_COLL_H
 
 #include "prov/base/ops.h"
-#include "prov/base/coll_mc.h"
+#include "prov/base/coll.h"
 #include "prov/base/loop.h"
 #include "peer.h"
 #include "rdm.h"
 
 #define OFI_RDM_COLL_MAX ((size_t)PTRDIFF_MAX) /* largest message in bytes */
 
-enum { OFI_RDM_COLL_NAME = 20 }; /* the GID and the number of a queue pair */
-
 struct ofi_rdm_xfer;
 
 struct ofi_rdm_coll {
 	struct ofi_rdm_ep *ep;
 	struct ofi_coll *engine;
-	struct ofi_coll_owner owner;
 	struct ofi_ref groups;
 	struct ofi_rdm_match_node **buckets;
 	LIST_HEAD(, ofi_rdm_xfer) xfers; /* in flight */
 	STAILQ_HEAD(, ofi_rdm_xfer) over;
 	bool running;
-	uint8_t name[OFI_RDM_COLL_NAME]; /* the endpoint's own */
 	/*
 	 * A timer. It runs while groups are being formed, which must progress without the
 	 * application, and while messages from peers are outstanding.
@@ -45,8 +41,6 @@ struct ofi_rdm_coll {
  * NULL. Call open and fini without the lock. Returns 0 or -FI_E*.
  */
 int ofi_rdm_coll_open(struct ofi_rdm_ep *ep);
-/* Called when the endpoint is enabled; its bindings no longer change. */
-void ofi_rdm_coll_enable(struct ofi_rdm_ep *ep);
 /* Frees the collective part after all connections have ended. Does nothing if it is not open. */
 void ofi_rdm_coll_fini(struct ofi_rdm_ep *ep);
 /* Returns -FI_EBUSY and logs it if groups are still open. */
@@ -68,8 +62,13 @@ void ofi_rdm_coll_attend(struct ofi_rdm_coll *coll);
 extern const struct fi_ops_collective ofi_rdm_coll_ops;
 OFI_CALL(fi_ops_cm, join) ofi_rdm_coll_join;
 OFI_CALL(fi_ops_domain, query_collective) ofi_rdm_query_collective;
-/* Returns the name that identifies an address among the members of a group. */
-int ofi_rdm_coll_name(void *ep, fi_addr_t fi_addr, void *name, size_t *len);
-size_t ofi_rdm_coll_name_of(const struct ofi_rdm_addr *addr, uint8_t *name);
+
+/* in coll_mc.c: the fid_mc of a group, and the event that reports that it has formed */
+struct fi_collective_addr;
+/* Implements fi_join with FI_COLLECTIVE. The group holds a reference on coll->groups. */
+int ofi_rdm_coll_form(struct ofi_rdm_ep *ep, const struct fi_collective_addr *addr, uint64_t flags,
+		      struct fid_mc **mc, void *context);
+/* Handles the end of a join for the engine's done(). The lock is held. */
+void ofi_rdm_coll_formed(const struct ofi_coll_done *done);
 
 #endif

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The fi_collective(3) calls of reliable-datagram endpoints. */
-#include <string.h>
 #include "prov/base/coll.h"
 #include "prov/base/ops.h"
 #include <rdma/fi_errno.h>
-#include "av.h"
 #include "coll.h"
 #include "cq.h"
 #include "hmem.h"
@@ -136,34 +134,6 @@ const struct fi_ops_collective ofi_rdm_coll_ops = {
 	.barrier2 = coll_barrier2,
 };
 
-size_t ofi_rdm_coll_name_of(const struct ofi_rdm_addr *addr, uint8_t *name)
-{
-	if (ofi_rdm_addr_is_qp(addr)) {
-		memcpy(name, addr->qp.gid, 16);
-		memcpy(name + 16, &addr->qp.qpn, 4);
-		return 20;
-	}
-	if (addr->sa.sa_family == AF_INET) {
-		memcpy(name, &addr->in.sin_addr, 4);
-		memcpy(name + 4, &addr->in.sin_port, 2);
-		return 6;
-	}
-	memcpy(name, &addr->in6.sin6_addr, 16);
-	memcpy(name + 16, &addr->in6.sin6_port, 2);
-	return 18;
-}
-
-int ofi_rdm_coll_name(void *arg, fi_addr_t fi_addr, void *name, size_t *len)
-{
-	struct ofi_rdm_ep *ep = arg;
-	struct ofi_rdm_addr addr;
-
-	if (!ofi_rdm_av_get(ep->av, fi_addr, &addr))
-		return -FI_EINVAL;
-	*len = ofi_rdm_coll_name_of(&addr, name);
-	return 0;
-}
-
 /*
  * Called with the first group: from now on each progress call drives collectives. Endpoints without
  * a group do not pay for them.
@@ -184,24 +154,22 @@ int ofi_rdm_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, stru
 {
 	struct ofi_rdm_ep *ep = ofi_rdm_self(fid);
 	const struct fi_provider *prov = ep->domain->prov;
-	struct ofi_rdm_coll *coll = ep->coll;
 	int ret;
 
 	if (!(flags & FI_COLLECTIVE))
 		return ofi_refuse(
 			prov, FI_LOG_EP_CTRL, -FI_ENOSYS,
 			"fi_join: reliable datagrams have no multicast; FI_COLLECTIVE, or fi_join_collective, joins a collective group\n");
-	if (!coll)
+	if (!ep->coll)
 		return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EOPNOTSUPP,
 				  "fi_join: the endpoint was opened without FI_COLLECTIVE\n");
 	if (!ep->enabled)
 		return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EOPBADSTATE,
 				  "fi_join: the endpoint is not enabled; use fi_enable\n");
 	coll_collect(ep);
-	ret = ofi_coll_mc_join(&coll->owner, ep->eq ? ep->eq : ep->domain->eq, addr, flags, mc,
-			       context);
+	ret = ofi_rdm_coll_form(ep, addr, flags, mc, context);
 	if (!ret)
-		ofi_rdm_coll_attend(coll);
+		ofi_rdm_coll_attend(ep->coll);
 	return ret;
 }
 

@@ -94,8 +94,6 @@ int ofi_rdm_enable(struct ofi_rdm_ep *ep, uint8_t halves)
 		ret = ep_attach(ep);
 	if (ret)
 		return ret;
-	if (!started)
-		ofi_rdm_coll_enable(ep);
 	ofi_rdm_lock(ep);
 	/* The device may be lost meanwhile. */
 	if (!ep->dead) {

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <time.h>
 #include "prov/base/av_set.h"
-#include "prov/base/coll_mc.h"
+#include "prov/rdm/av.h"
+#include "prov/rdm/coll.h"
 #include <rdma/fi_errno.h>
 #include "coll_net.h"
 
@@ -14,11 +15,12 @@
 
 static struct fi_provider prov = { .name = "test" };
 static struct ofi_ref parent;
-static struct ofi_av av = { .prov = &prov };
+static struct ofi_domain domain = { .prov = &prov };
+static struct ofi_rdm_av av = { .base.prov = &prov };
 static struct net *net;
-static struct ofi_lock locks[N];
-static struct ofi_ref refs[N];
-static struct ofi_coll_owner owners[N];
+static pthread_mutex_t net_lock = PTHREAD_MUTEX_INITIALIZER; /* two members leave at once */
+static struct ofi_rdm_coll colls[N];
+static struct ofi_rdm_ep eps[N];
 static struct fid_eq *eqs[N];
 static char names[N][8];
 static size_t gone; /* a member that has left the address vectors */
@@ -40,34 +42,45 @@ fi_addr_t __wrap_ofi_av_limit(const struct ofi_av *vector)
 	return 0;
 }
 
-static int name_of(void *arg, fi_addr_t addr, void *name, size_t *len)
+bool __wrap_ofi_rdm_av_get(struct ofi_rdm_av *vector, fi_addr_t addr, struct ofi_rdm_addr *found);
+bool __real_ofi_coll_leave(struct ofi_coll_group *group);
+bool __wrap_ofi_coll_leave(struct ofi_coll_group *group);
+
+static struct ofi_rdm_addr addr_of(size_t id)
+{
+	return (struct ofi_rdm_addr){
+		.in = { .sin_family = AF_INET, .sin_port = htons((uint16_t)(twins ? 1 : id + 1)) },
+	};
+}
+
+bool __wrap_ofi_rdm_av_get(struct ofi_rdm_av *vector, fi_addr_t addr, struct ofi_rdm_addr *found)
 {
 	size_t id = (addr - net_addr(0)) / 7;
 
-	(void)arg;
-	if (id == gone)
-		return -FI_EINVAL;
-	*len = (size_t)snprintf(name, *len, "ep%zu", twins ? 0 : id);
-	return 0;
+	assert_ptr_equal(vector, &av);
+	*found = addr_of(id);
+	return id != gone;
 }
 
-static void take(void *arg)
+bool __wrap_ofi_coll_leave(struct ofi_coll_group *group)
 {
-	ofi_lock(arg);
+	bool left;
+
+	pthread_mutex_lock(&net_lock);
+	left = __real_ofi_coll_leave(group);
+	pthread_mutex_unlock(&net_lock);
+	return left;
 }
 
-static void give(void *arg)
+static void step(struct ofi_rdm_proto *proto)
 {
-	ofi_unlock(arg);
-}
-
-static void step(void *arg)
-{
-	(void)arg;
-	ofi_lock(&locks[0]);
+	(void)proto;
+	pthread_mutex_lock(&net_lock);
 	net_step(net);
-	ofi_unlock(&locks[0]);
+	pthread_mutex_unlock(&net_lock);
 }
+
+static const struct ofi_rdm_xport_ops xport_ops = { .progress = step };
 
 int __real_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
@@ -87,7 +100,7 @@ static void on_done(struct net_member *member, const struct ofi_coll_done *done)
 
 	(void)member;
 	if (done->join)
-		ofi_coll_mc_formed(done);
+		ofi_rdm_coll_formed(done);
 }
 
 static void open_all(void)
@@ -101,32 +114,28 @@ static void open_all(void)
 		assert_int_equal(
 			ofi_eq_open(&prov, FI_VERSION(1, 17), &parent, &attr, NULL, &eqs[i], NULL),
 			0);
-		ofi_lock_init(&locks[i]);
 		snprintf(names[i], sizeof(names[i]), "ep%zu", i);
-		owners[i] = (struct ofi_coll_owner){
-			.prov = &prov,
-			.coll = net->member[i].coll,
-			.ref = &refs[i],
+		colls[i] = (struct ofi_rdm_coll){ .engine = net->member[i].coll };
+		eps[i] = (struct ofi_rdm_ep){
+			.proto.xport.ops = &xport_ops,
+			.domain = &domain,
+			.coll = &colls[i],
 			.av = &av,
-			.arg = &locks[i],
-			.lock = take,
-			.unlock = give,
-			.name = name_of,
-			.progress = step,
-			.own_name = names[i],
-			.own_len = strlen(names[i]),
+			.eq = ofi_eq(eqs[i]),
+			.self = addr_of(i),
 		};
+		ofi_lock_init(&eps[i].lock);
 	}
 }
 
 static void close_all(void)
 {
 	for (size_t i = 0; i < N; i++) {
-		assert_int_equal(refs[i].children, 0);
+		assert_int_equal(colls[i].groups.children, 0);
 		assert_int_equal(fi_close(&eqs[i]->fid), 0);
 	}
 	net_free(net);
-	assert_int_equal(av.ref.children, 0);
+	assert_int_equal(av.base.ref.children, 0);
 }
 
 static struct fid_av_set *set_of(size_t count, const size_t *ids)
@@ -137,7 +146,7 @@ static struct fid_av_set *set_of(size_t count, const size_t *ids)
 	};
 	struct fid_av_set *set;
 
-	assert_int_equal(ofi_av_set_open(&av.fid, &attr, &set, NULL), 0);
+	assert_int_equal(ofi_av_set_open(&av.base.fid, &attr, &set, NULL), 0);
 	for (size_t i = 0; i < count; i++)
 		assert_int_equal(fi_av_set_insert(set, net_addr(ids[i])), 0);
 	return set;
@@ -150,7 +159,7 @@ static int join(size_t id, const struct fid_av_set *set, fi_addr_t coll_addr, st
 	uint64_t flags = FI_COLLECTIVE | (id % 2 ? FI_SEND | FI_RECV : 0);
 
 	*mc = NULL;
-	return ofi_coll_mc_join(&owners[id], ofi_eq(eqs[id]), &addr, flags, mc, &names[id]);
+	return ofi_rdm_coll_form(&eps[id], &addr, flags, mc, &names[id]);
 }
 
 static void run(void)
@@ -193,7 +202,7 @@ static void join_and_subgroup(void)
 	run();
 	for (size_t i = 0; i < N; i++) {
 		expect_joined(i, mc[i]);
-		assert_int_equal(refs[i].children, 1);
+		assert_int_equal(colls[i].groups.children, 1);
 	}
 	for (size_t i = 2; i < N; i++)
 		assert_int_equal(join(i, some, fi_mc_addr(mc[i]), &sub[i]), 0);
@@ -284,7 +293,6 @@ static void closed_at_once(void)
 	pthread_t thread;
 
 	lend(set, mc);
-	owners[1].arg = owners[0].arg;
 	assert_int_equal(pthread_create(&thread, NULL, close_one, mc[1]), 0);
 	close_one(mc[0]);
 	pthread_join(thread, NULL);
@@ -316,7 +324,6 @@ static void wrong_arguments(void)
 {
 	struct fid_av_set *all = set_of(2, (size_t[]){ 0, 1 }), *empty = set_of(0, NULL);
 	struct fi_collective_addr addr = { .set = all, .coll_addr = FI_ADDR_NOTAVAIL };
-	struct ofi_eq *eq = ofi_eq(eqs[0]);
 	struct fid_mc *mc = NULL;
 
 	assert_int_equal(join(0, NULL, FI_ADDR_NOTAVAIL, &mc), -FI_EINVAL);
@@ -326,19 +333,18 @@ static void wrong_arguments(void)
 	twins = true;
 	assert_int_equal(join(0, all, FI_ADDR_NOTAVAIL, &mc), -FI_EINVAL);
 	twins = false;
-	assert_int_equal(ofi_coll_mc_join(&owners[0], eq, NULL, 0, &mc, NULL), -FI_EINVAL);
-	assert_int_equal(ofi_coll_mc_join(&owners[0], eq, &addr, 0, NULL, NULL), -FI_EINVAL);
-	assert_int_equal(ofi_coll_mc_join(&owners[0], eq, &addr, FI_SEND, &mc, NULL),
+	assert_int_equal(ofi_rdm_coll_form(&eps[0], NULL, 0, &mc, NULL), -FI_EINVAL);
+	assert_int_equal(ofi_rdm_coll_form(&eps[0], &addr, 0, NULL, NULL), -FI_EINVAL);
+	assert_int_equal(ofi_rdm_coll_form(&eps[0], &addr, FI_SEND, &mc, NULL), -FI_EBADFLAGS);
+	assert_int_equal(ofi_rdm_coll_form(&eps[0], &addr, FI_RECV, &mc, NULL), -FI_EBADFLAGS);
+	assert_int_equal(ofi_rdm_coll_form(&eps[0], &addr, FI_SEND | FI_RECV | FI_MORE, &mc, NULL),
 			 -FI_EBADFLAGS);
-	assert_int_equal(ofi_coll_mc_join(&owners[0], eq, &addr, FI_RECV, &mc, NULL),
-			 -FI_EBADFLAGS);
-	assert_int_equal(
-		ofi_coll_mc_join(&owners[0], eq, &addr, FI_SEND | FI_RECV | FI_MORE, &mc, NULL),
-		-FI_EBADFLAGS);
-	assert_int_equal(ofi_coll_mc_join(&owners[0], NULL, &addr, 0, &mc, NULL), -FI_ENOEQ);
+	eps[0].eq = NULL;
+	assert_int_equal(ofi_rdm_coll_form(&eps[0], &addr, 0, &mc, NULL), -FI_ENOEQ);
+	eps[0].eq = ofi_eq(eqs[0]);
 	gone = 1;
 	assert_int_equal(join(0, all, FI_ADDR_NOTAVAIL, &mc), -FI_EINVAL);
-	owners[0].av = NULL;
+	eps[0].av = NULL;
 	assert_int_equal(join(0, all, FI_ADDR_NOTAVAIL, &mc), -FI_EINVAL);
 	assert_null(mc);
 	fi_close(&all->fid);
