@@ -17,7 +17,7 @@
 #define FILE_SIZE OFI_STATS_SIZE
 
 /* The parts of the file. */
-enum pool { SLOT, WIDE, PEER };
+enum pool { SLOT, WIDE, PEER, POOLS };
 
 /* Guarded by lock. A free slot begins with the number of the next free one. */
 static struct {
@@ -25,9 +25,7 @@ static struct {
 	bool tried;
 	struct ofi_stats_header *header; /* NULL if there is no file */
 	struct ofi_own_fd own;
-	uint32_t free; /* 0 means none: slots are numbered from 1 */
-	uint32_t free_wide;
-	uint32_t free_peer;
+	uint32_t free[POOLS]; /* 0 means none: slots are numbered from 1 */
 	uint32_t taken;
 	const char *texts[OFI_STATS_TEXTS]; /* those in the file */
 } file;
@@ -102,7 +100,8 @@ static void in_child(void)
 	}
 	file.tried = false;
 	file.header = NULL;
-	file.free = file.free_wide = file.free_peer = file.taken = 0;
+	memset(file.free, 0, sizeof(file.free));
+	file.taken = 0;
 	memset(file.texts, 0, sizeof(file.texts));
 	ofi_lock_init(&lock);
 }
@@ -181,20 +180,21 @@ static void *take_from(struct ofi_stats_header *header, enum pool pool, uint32_t
 {
 	switch (pool) {
 	case SLOT:
-		return take_slot(&file.free, &header->used, used_slots() < header->slots, slot_at);
+		return take_slot(&file.free[SLOT], &header->used, used_slots() < header->slots,
+				 slot_at);
 	case WIDE:
 		if (!header->wide)
 			header->wide = n;
 		if (header->wide != n)
 			return NULL;
-		return take_slot(&file.free_wide, &header->wide_used,
+		return take_slot(&file.free[WIDE], &header->wide_used,
 				 used_slots() + n <= header->slots, wide_at);
 	default:
 		if (!header->peer_slot)
 			__atomic_store_n(&header->peer_slot, n, __ATOMIC_RELEASE);
 		if (header->peer_slot != n)
 			return NULL;
-		return take_slot(&file.free_peer, &header->peers,
+		return take_slot(&file.free[PEER], &header->peers,
 				 (header->peers + 1UL) * n <= OFI_STATS_PEERS, peer_at);
 	}
 }
@@ -251,29 +251,26 @@ void *ofi_stats_peer_alloc(size_t size)
 	return object;
 }
 
-static void put_peer(char *object)
+static void put_slot(enum pool pool, uint32_t number, void *(*at)(uint32_t number))
 {
-	*(uint32_t *)object = file.free_peer;
-	file.free_peer =
-		(uint32_t)((size_t)(object - (char *)peer_at(1)) / file.header->peer_slot) + 1;
+	*(uint32_t *)at(number) = file.free[pool];
+	file.free[pool] = number;
 	file.taken--;
 }
 
-/* Frees the slot or slots that end at `end`. The caller holds the lock. */
-static void put_back(char *end)
+/* Frees the slot, slots or peer that end at `end`. The caller holds the lock. */
+static void put_back(const char *end)
 {
-	uint32_t last = (uint32_t)((end - (char *)file.header) / OFI_STATS_SLOT - 1);
-	uint32_t number;
+	const struct ofi_stats_header *header = file.header;
+	uint32_t last = (uint32_t)((end - (const char *)header) / OFI_STATS_SLOT - 1);
+	const char *peers = peer_at(1);
 
-	if (last <= file.header->used) {
-		*(uint32_t *)slot_at(last) = file.free;
-		file.free = last;
-	} else {
-		number = (file.header->slots - last) / file.header->wide + 1;
-		*(uint32_t *)wide_at(number) = file.free_wide;
-		file.free_wide = number;
-	}
-	file.taken--;
+	if (end > peers)
+		put_slot(PEER, (uint32_t)((size_t)(end - peers) / header->peer_slot), peer_at);
+	else if (last <= header->used)
+		put_slot(SLOT, last, slot_at);
+	else
+		put_slot(WIDE, (header->slots - last) / header->wide + 1, wide_at);
 }
 
 /*
@@ -287,34 +284,30 @@ static bool is_ours(const char *object)
 	return base && object > base && object < base + FILE_SIZE;
 }
 
-void ofi_stats_free(void *object, struct ofi_stats *stats)
+/* Frees an object whose record ends at `end`. */
+static void stats_free(void *object, uint32_t *id, bool heap, const void *end)
 {
-	if (!object)
-		return;
-	ofi_stats_hide(stats);
-	if (stats->heap) {
+	ofi_stats_hide(id);
+	if (heap) {
 		free(object);
 		return;
 	}
 	ofi_lock(&lock);
 	if (is_ours(object))
-		put_back((char *)(stats + 1));
+		put_back(end);
 	ofi_unlock(&lock);
+}
+
+void ofi_stats_free(void *object, struct ofi_stats *stats)
+{
+	if (object)
+		stats_free(object, &stats->id, stats->heap, stats + 1);
 }
 
 void ofi_stats_peer_free(void *object, struct ofi_stats_peer *peer)
 {
-	if (!object)
-		return;
-	ofi_stats_peer_hide(peer);
-	if (peer->heap) {
-		free(object);
-		return;
-	}
-	ofi_lock(&lock);
-	if (is_ours(object))
-		put_peer(object);
-	ofi_unlock(&lock);
+	if (object)
+		stats_free(object, &peer->id, peer->heap, peer + 1);
 }
 
 /* The caller holds the lock. */
@@ -357,6 +350,16 @@ uint32_t ofi_stats_number(void)
 	return __atomic_add_fetch(&last_number, 1, __ATOMIC_RELAXED);
 }
 
+void ofi_stats_publish(uint32_t *id)
+{
+	__atomic_store_n(id, ofi_stats_number(), __ATOMIC_RELEASE);
+}
+
+void ofi_stats_hide(uint32_t *id)
+{
+	__atomic_store_n(id, 0, __ATOMIC_RELEASE);
+}
+
 void ofi_stats_show(struct ofi_stats *stats, const char *format, ...)
 {
 	va_list args;
@@ -364,18 +367,13 @@ void ofi_stats_show(struct ofi_stats *stats, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(stats->name, sizeof(stats->name), format, args);
 	va_end(args);
-	__atomic_store_n(&stats->id, ofi_stats_number(), __ATOMIC_RELEASE);
+	ofi_stats_publish(&stats->id);
 }
 
 void ofi_stats_show_like(struct ofi_stats *stats, const struct ofi_stats *other)
 {
 	memcpy(stats->name, other->name, sizeof(stats->name));
-	__atomic_store_n(&stats->id, ofi_stats_number(), __ATOMIC_RELEASE);
-}
-
-void ofi_stats_hide(struct ofi_stats *stats)
-{
-	__atomic_store_n(&stats->id, 0, __ATOMIC_RELEASE);
+	ofi_stats_publish(&stats->id);
 }
 
 /*
@@ -389,18 +387,6 @@ __attribute__((destructor)) static void end(void)
 	munmap(file.header, FILE_SIZE);
 	ofi_own_fd_drop(&file.own);
 	file.header = NULL;
-}
-
-/* The record of a peer: its state, which other processes read without a lock. */
-
-void ofi_stats_peer_show(struct ofi_stats_peer *peer)
-{
-	__atomic_store_n(&peer->id, ofi_stats_number(), __ATOMIC_RELEASE);
-}
-
-void ofi_stats_peer_hide(struct ofi_stats_peer *peer)
-{
-	__atomic_store_n(&peer->id, 0, __ATOMIC_RELEASE);
 }
 
 /*

@@ -37,12 +37,14 @@ void ofi_stats_forbid(void);
  */
 void *ofi_stats_alloc(size_t size);
 void ofi_stats_free(void *object, struct ofi_stats *stats);
-/* Publish a record whose fields are set, and hide it again. */
+/* Publish a record whose other fields are set, by its id, and hide it again. */
+void ofi_stats_publish(uint32_t *id);
+void ofi_stats_hide(uint32_t *id);
+/* Publishes a record with a name. */
 void ofi_stats_show(struct ofi_stats *stats, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Publishes a record with the name of another one. */
 void ofi_stats_show_like(struct ofi_stats *stats, const struct ofi_stats *other);
-void ofi_stats_hide(struct ofi_stats *stats);
 /*
  * The same for a peer of an endpoint, whose object ends with struct ofi_stats_peer. There is room
  * for a few thousand peers; more are not published.
@@ -53,9 +55,6 @@ void ofi_stats_peer_free(void *object, struct ofi_stats_peer *peer);
 void ofi_stats_peer_place(const struct ofi_stats_place *place);
 /* Returns the number of a constant text; 0 stands for "", and is returned if there is no room. */
 uint8_t ofi_stats_text(const char *text);
-/* Publish a peer whose fields are set, and hide it again. */
-void ofi_stats_peer_show(struct ofi_stats_peer *peer);
-void ofi_stats_peer_hide(struct ofi_stats_peer *peer);
 /*
  * Records that the peer enters a state. `waits` is what it waits for in this state, "" if that
  * depends on more.

@@ -157,7 +157,7 @@ static struct ofi_rdm_peer *peer_take(struct ofi_rdm_ep *ep, const struct ofi_rd
 static void peer_release(struct ofi_rdm_peer *peer)
 {
 	ofi_rdm_peer_unshare(peer);
-	ofi_stats_peer_hide(&peer->stats);
+	ofi_stats_hide(&peer->stats.id);
 	peer->unused = true;
 	SLIST_INSERT_HEAD(&peer->ep->known.unused, peer, unused_entry);
 }

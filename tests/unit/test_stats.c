@@ -88,7 +88,7 @@ static void test_show(void **state)
 	id = a->stats.id;
 	assert_true(id > 0);
 	assert_int_equal(strlen(a->stats.name), FI_STATS_NAME - 1);
-	ofi_stats_hide(&a->stats);
+	ofi_stats_hide(&a->stats.id);
 	assert_int_equal(a->stats.id, 0);
 	ofi_stats_show(&a->stats, "a");
 	assert_true(a->stats.id > id);

@@ -87,7 +87,7 @@ static void test_queue_pair(void **state)
 
 	(void)state;
 	memcpy(a->stats.address, &name, sizeof(name));
-	ofi_stats_peer_show(&a->stats);
+	ofi_stats_publish(&a->stats.id);
 	assert_string_equal(read_one().address, "[fe80::1]:17:99");
 	ofi_stats_peer_free(a, &a->stats);
 }
@@ -104,8 +104,8 @@ static void test_states(void **state)
 	b->stats.ep = 77;
 	ofi_stats_peer_enter(&b->stats, "connecting", "something to send", "the answer",
 			     ofi_now_ms() - 5000);
-	ofi_stats_peer_show(&b->stats);
-	ofi_stats_peer_show(&a->stats);
+	ofi_stats_publish(&b->stats.id);
+	ofi_stats_publish(&a->stats.id);
 	assert_int_equal(ops->next_peer(fid, 0, &peer), 1);
 	assert_int_equal(peer.id, b->stats.id);
 	assert_int_equal(peer.ep, 77);
@@ -118,7 +118,7 @@ static void test_states(void **state)
 	assert_int_equal(ops->next_peer(fid, peer.id, &peer), 1);
 	assert_string_equal(peer.address, "192.0.2.1:7000");
 	assert_int_equal(ops->next_peer(fid, peer.id, &peer), 0);
-	ofi_stats_peer_hide(&b->stats);
+	ofi_stats_hide(&b->stats.id);
 	assert_int_equal(ops->next_peer(fid, 0, &peer), 1);
 	assert_int_equal(peer.id, a->stats.id);
 	fi_close(fid);
@@ -174,7 +174,7 @@ static void test_waits(void **state)
 
 	(void)state;
 	a->stats.most = 64;
-	ofi_stats_peer_show(&a->stats);
+	ofi_stats_publish(&a->stats.id);
 	for (i = 0; i < sizeof(waits) / sizeof(*waits); i++) {
 		memcpy(a->field, waits[i].field, sizeof(a->field));
 		peer = read_one();
@@ -195,7 +195,7 @@ static void test_wrong(void **state)
 	struct fi_stats_peer peer;
 
 	(void)state;
-	ofi_stats_peer_show(&a->stats);
+	ofi_stats_publish(&a->stats.id);
 	a->field[OFI_STATS_PEER_QUEUED] = 5;
 	places[OFI_STATS_PEER_QUEUED].at = INT16_MAX;
 	ofi_stats_peer_place(places);
@@ -226,7 +226,7 @@ static void test_restless(void **state)
 	struct fi_stats_peer peer;
 
 	(void)state;
-	ofi_stats_peer_show(&a->stats);
+	ofi_stats_publish(&a->stats.id);
 	restless = &a->stats;
 	open_reader();
 	assert_int_equal(ops->next_peer(fid, 0, &peer), 0);
@@ -265,11 +265,11 @@ static void test_fork(void **state)
 
 	(void)state;
 	a->field[OFI_STATS_PEER_QUEUED] = 5;
-	ofi_stats_peer_show(&a->stats);
+	ofi_stats_publish(&a->stats.id);
 	pid = fork();
 	if (!pid) {
 		b = new_object(7001);
-		ofi_stats_peer_show(&b->stats);
+		ofi_stats_publish(&b->stats.id);
 		if (a->field[OFI_STATS_PEER_QUEUED] != 5)
 			_exit(2);
 		a->field[OFI_STATS_PEER_QUEUED] = 6;

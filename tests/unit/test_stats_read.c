@@ -78,7 +78,7 @@ static void test_objects(void **state)
 	assert_int_equal(ops->next(fid, object.id, &object), 0);
 	assert_int_equal(ops->next(fid, 0, NULL), -FI_EINVAL);
 
-	ofi_stats_hide(b);
+	ofi_stats_hide(&b->id);
 	assert_int_equal(ops->next(fid, 0, &object), 1);
 	assert_string_equal(object.name, "second");
 	fi_close(fid);

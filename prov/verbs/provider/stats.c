@@ -38,7 +38,7 @@ static uint64_t wq_completed(const struct vrb_wq *wq)
 
 void vrb_stats_detach(struct vrb_cq *cq, struct vrb_wq *wq)
 {
-	ofi_stats_hide(&wq->stats);
+	ofi_stats_hide(&wq->stats.id);
 	ofi_stats_add(cq->stats, OFI_STATS_COMPLETED, wq_completed(wq));
 }
 

@@ -92,7 +92,7 @@ static void show_peer(struct ofi_rdm_peer *peer)
 	struct ofi_stats_peer *stats = &peer->stats;
 
 	_Static_assert(sizeof(stats->address) == sizeof(peer->addr), "an address of a peer");
-	ofi_stats_peer_hide(stats);
+	ofi_stats_hide(&stats->id);
 	stats->ep = peer->ep->stats.id;
 	stats->most = 0;
 	memcpy(stats->address, &peer->addr, sizeof(stats->address));
@@ -100,7 +100,7 @@ static void show_peer(struct ofi_rdm_peer *peer)
 	ofi_stats_peer_place(places);
 	ofi_stats_peer_enter(stats, ofi_rdm_conn_state_name(vrb_rc_peer(peer)->policy.state), "",
 			     "", ofi_now_ms());
-	ofi_stats_peer_show(stats);
+	ofi_stats_publish(&stats->id);
 }
 
 void vrb_rc_peer_init(struct ofi_rdm_peer *peer)
