@@ -4,45 +4,13 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "efa.h"
 #include "prov/verbs/discovery/kind.h"
+#include "prov/verbs/discovery/known.h"
 #include "src/ds/fork.h"
 
-struct known {
-	SLIST_ENTRY(known) next;
-	char name[IBV_SYSFS_NAME_MAX];
-	__be64 guid; /* another device may get the name */
-	struct efadv_device_attr attr;
-};
-
-static SLIST_HEAD(, known) devices = SLIST_HEAD_INITIALIZER(devices);
-OFI_FORK_MUTEX(devices_lock, OFI_FORK_OUTER); /* also held while a device is asked */
-
-/* The caller holds the lock. */
-static const struct known *device_find(const struct vrb_device *dev)
-{
-	const struct known *known;
-
-	SLIST_FOREACH (known, &devices, next)
-		if (known->guid == dev->guid && !strcmp(known->name, dev->name))
-			return known;
-	return NULL;
-}
-
-static int device_keep(const struct vrb_device *dev, const struct efadv_device_attr *attr)
-{
-	struct known *known = calloc(1, sizeof(*known));
-
-	if (!known)
-		return ENOMEM;
-	snprintf(known->name, sizeof(known->name), "%s", dev->name);
-	known->guid = dev->guid;
-	known->attr = *attr;
-	SLIST_INSERT_HEAD(&devices, known, next);
-	return 0;
-}
+OFI_FORK_MUTEX(ask_lock, OFI_FORK_OUTER); /* held while a device is asked */
 
 static int device_ask(const struct vrb_device *dev, struct efadv_device_attr *attr,
 		      const char **call)
@@ -58,22 +26,20 @@ static int device_ask(const struct vrb_device *dev, struct efadv_device_attr *at
 	memset(attr, 0, sizeof(*attr));
 	err = efadv_query_device(ctx, attr, sizeof(*attr));
 	ibv_close_device(ctx);
-	return err ? err : device_keep(dev, attr);
+	if (!err && !vrb_known_set(dev->name, dev->guid, VRB_KNOWN_EFA, attr, sizeof(*attr)))
+		err = ENOMEM;
+	return err;
 }
 
 int efa_device_query(const struct vrb_device *dev, struct efadv_device_attr *attr,
 		     const char **call)
 {
-	const struct known *known;
 	int err = 0;
 
-	pthread_mutex_lock(&devices_lock);
-	known = device_find(dev);
-	if (known)
-		*attr = known->attr;
-	else
+	pthread_mutex_lock(&ask_lock);
+	if (!vrb_known_get(dev->name, dev->guid, VRB_KNOWN_EFA, attr, sizeof(*attr)))
 		err = device_ask(dev, attr, call);
-	pthread_mutex_unlock(&devices_lock);
+	pthread_mutex_unlock(&ask_lock);
 	return err;
 }
 
@@ -121,17 +87,4 @@ bool efa_device_retries(struct ibv_context *ctx)
 
 	return !efadv_query_device(ctx, &attr, sizeof(attr)) &&
 	       attr.device_caps & EFADV_DEVICE_ATTR_CAPS_RNR_RETRY;
-}
-
-void efa_device_forget(void)
-{
-	struct known *known;
-
-	if (pthread_mutex_trylock(&devices_lock))
-		return;
-	while ((known = SLIST_FIRST(&devices))) {
-		SLIST_REMOVE_HEAD(&devices, next);
-		free(known);
-	}
-	pthread_mutex_unlock(&devices_lock);
 }

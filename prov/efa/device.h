@@ -22,7 +22,5 @@ bool efa_device_takes(const struct vrb_device *dev, struct ofi_miss *why);
 uint32_t efa_device_reads(struct ibv_context *ctx);
 /* Returns true if an SRD queue pair takes IBV_QP_RNR_RETRY. */
 bool efa_device_retries(struct ibv_context *ctx);
-/* Frees the kept attributes. */
-void efa_device_forget(void);
 
 #endif

@@ -2,18 +2,11 @@
 /* The provider's start and end. */
 #include "efa.h"
 
-#include "device.h"
 #include "prov/verbs/provider/fabric.h"
 
 static int efa_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
 {
 	return vrb_fabric_open_by(&efa_kind, attr, fabric, context);
-}
-
-static void efa_prov_cleanup(void)
-{
-	efa_device_forget();
-	vrb_prov_cleanup();
 }
 
 struct fi_provider efa_prov = {
@@ -23,7 +16,7 @@ struct fi_provider efa_prov = {
 	.name = "efa",
 	.getinfo = efa_getinfo,
 	.fabric = efa_fabric_open,
-	.cleanup = efa_prov_cleanup,
+	.cleanup = vrb_prov_cleanup,
 };
 
 struct fi_provider *fi_efa_ini(void);

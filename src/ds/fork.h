@@ -9,10 +9,10 @@
 #include <pthread.h>
 
 /*
- * The holder of an outer mutex may take inner ones. The numbers are the order of constructors: fork
- * takes the mutexes in the opposite order.
+ * The holder of an outer mutex may take inner ones, and that of an inner one innermost ones. The
+ * numbers are the order of constructors: fork takes the mutexes in the opposite order.
  */
-enum { OFI_FORK_INNER = 1001, OFI_FORK_OUTER = 1002 };
+enum { OFI_FORK_INNERMOST = 1000, OFI_FORK_INNER = 1001, OFI_FORK_OUTER = 1002 };
 
 #define OFI_FORK_MUTEX(mutex, order)                                            \
 	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;               \
@@ -28,6 +28,6 @@ enum { OFI_FORK_INNER = 1001, OFI_FORK_OUTER = 1002 };
 	{                                                                       \
 		pthread_atfork(mutex##_take, mutex##_release, mutex##_release); \
 	}                                                                       \
-	_Static_assert(order == OFI_FORK_INNER || order == OFI_FORK_OUTER, "an order")
+	_Static_assert(order >= OFI_FORK_INNERMOST && order <= OFI_FORK_OUTER, "an order")
 
 #endif

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include "prov/efa/device.h"
 #include "prov/efa/efa.h"
-#include "prov/verbs/discovery/inline.h"
+#include "prov/verbs/discovery/known.h"
 #include "prov/verbs/discovery/snapshot.h"
 
 struct mock_device *efa_rig_device;
@@ -50,8 +50,7 @@ struct ibv_qp *efadv_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_at
 void efa_rig_reset(void)
 {
 	vrb_snapshot_forget();
-	vrb_inline_forget();
-	efa_device_forget();
+	vrb_known_forget();
 	mock_reset();
 	efa_rig_queries = 0;
 	efa_rig_err = 0;
@@ -92,6 +91,6 @@ void efa_rig_close(void)
 {
 	vrb_snapshot_free(&snapshot);
 	STAILQ_INIT(&snapshot);
-	efa_device_forget();
+	vrb_known_forget();
 	vrb_snapshot_forget();
 }

@@ -12,6 +12,7 @@
 #include "prov/efa/device.h"
 #include "prov/efa/efa.h"
 #include "prov/verbs/discovery/kind.h"
+#include "prov/verbs/discovery/known.h"
 
 static struct vrb_device *dev;
 static struct ofi_miss why;
@@ -75,7 +76,7 @@ static void test_kept(void **state)
 	dev->guid++;
 	assert_int_equal(efa_device_query(dev, &attr, &call), 0);
 	assert_int_equal(efa_rig_queries, 2);
-	efa_device_forget();
+	vrb_known_forget();
 	assert_int_equal(efa_device_query(dev, &attr, &call), 0);
 	assert_int_equal(efa_rig_queries, 3);
 	assert_int_equal(efa_rig_device->alive, 0);
@@ -188,7 +189,7 @@ static void test_reads_are_asked_for(void **state)
 
 static void ask(void)
 {
-	efa_device_forget();
+	vrb_known_forget();
 	efa_device_takes(dev, &why);
 }
 

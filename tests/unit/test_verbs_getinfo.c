@@ -15,7 +15,7 @@
 #include "prov/verbs/dgram/dgram.h"
 #include "prov/verbs/provider/fabric.h"
 #include "prov/verbs/discovery/info.h"
-#include "prov/verbs/discovery/inline.h"
+#include "prov/verbs/discovery/known.h"
 #include "prov/verbs/provider/prov.h"
 
 #define V2 FI_VERSION(2, 6)
@@ -45,7 +45,7 @@ static int setup(void **state)
 	memcpy(&vrb_prov.context, &context, sizeof(context));
 	why[0] = '\0';
 	type = FI_EP_MSG;
-	vrb_inline_forget();
+	vrb_known_forget();
 	mock_reset();
 	vrb_params = (struct vrb_params){ .tx_size = 384,
 					  .rx_size = 384,

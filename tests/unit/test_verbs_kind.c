@@ -7,7 +7,7 @@
 #include <rdma/fi_errno.h>
 #include "mock_device.h"
 #include "prov/verbs/discovery/info.h"
-#include "prov/verbs/discovery/inline.h"
+#include "prov/verbs/discovery/known.h"
 #include "prov/verbs/discovery/kind.h"
 #include "prov/verbs/discovery/snapshot.h"
 #include "prov/verbs/provider/prov.h"
@@ -18,7 +18,7 @@ static int setup(void **state)
 {
 	(void)state;
 	vrb_snapshot_forget();
-	vrb_inline_forget();
+	vrb_known_forget();
 	mock_reset();
 	vrb_params = (struct vrb_params){ .tx_size = 384, .rx_size = 384, .gid_idx = -1 };
 	device = mock_add_device("one0");

@@ -14,7 +14,7 @@
 #include <rdma/fi_errno.h>
 #include "mock_device.h"
 #include "prov/verbs/discovery/info.h"
-#include "prov/verbs/discovery/inline.h"
+#include "prov/verbs/discovery/known.h"
 #include "prov/verbs/provider/prov.h"
 
 static const uint8_t mac[6] = { 0x52, 0x54, 0, 0x12, 0x34, 0x56 };
@@ -41,7 +41,7 @@ static int setup(void **state)
 
 	(void)state;
 	memcpy(&vrb_prov.context, &context, sizeof(context));
-	vrb_inline_forget();
+	vrb_known_forget();
 	mock_reset();
 	vrb_params = (struct vrb_params){ .gid_idx = -1 };
 	device = mock_add_device("rxe0");
@@ -199,7 +199,7 @@ static void test_failure_passes(void **state)
 	device->no_rc_errno = 0;
 	look(FI_EP_MSG, NULL, "rxe0 rxe1 ", "");
 	device->no_ud_errno = ENOMEM;
-	vrb_inline_forget();
+	vrb_known_forget();
 	look(FI_EP_MSG, NULL, "rxe0 rxe1 ", "");
 	look(FI_EP_DGRAM, NULL, "rxe1-dgram rxe1-dgram ", "");
 	device->no_ud_errno = 0;

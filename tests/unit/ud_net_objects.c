@@ -132,10 +132,6 @@ int vrb_inline_max(struct ibv_context *ctx, enum ibv_qp_type type, const char **
 	return 0;
 }
 
-void vrb_inline_forget(void)
-{
-}
-
 void ud_net_meet_host(unsigned int node, const uint8_t *gid)
 {
 	struct vrb_ud *all = ud_nodes[node].rc.ud;

@@ -9,61 +9,15 @@
 #include "device.h"
 #include "gid.h"
 #include "inline.h"
+#include "known.h"
 #include "netdev.h"
 #include "prov/verbs/provider/err.h"
 #include "src/ds/fork.h"
 
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-struct report {
-	SLIST_ENTRY(report) next;
-	char name[IBV_SYSFS_NAME_MAX];
-	int err;
-};
-
 /* Held in calls of libibverbs that take its own lock, which a child needs. */
 OFI_FORK_MUTEX(list_lock, OFI_FORK_INNER);
-
-static SLIST_HEAD(, report) reports = SLIST_HEAD_INITIALIZER(reports);
-/* Guards reports. No fork finds it held: snapshots are taken with a lock that fork waits for. */
-static pthread_mutex_t reports_lock = PTHREAD_MUTEX_INITIALIZER;
-
-/* Returns true the first time that this device fails in this way. */
-static bool report_once(const char *name, int err)
-{
-	struct report *report;
-
-	pthread_mutex_lock(&reports_lock);
-	SLIST_FOREACH (report, &reports, next) {
-		if (report->err == err && !strcmp(report->name, name))
-			break;
-	}
-	if (report) {
-		pthread_mutex_unlock(&reports_lock);
-		return false;
-	}
-	report = calloc(1, sizeof(*report));
-	if (report) {
-		snprintf(report->name, sizeof(report->name), "%s", name);
-		report->err = err;
-		SLIST_INSERT_HEAD(&reports, report, next);
-	}
-	pthread_mutex_unlock(&reports_lock);
-	return true;
-}
-
-void vrb_device_forget(void)
-{
-	struct report *report;
-
-	if (pthread_mutex_trylock(&reports_lock))
-		return;
-	while ((report = SLIST_FIRST(&reports))) {
-		SLIST_REMOVE_HEAD(&reports, next);
-		free(report);
-	}
-	pthread_mutex_unlock(&reports_lock);
-}
 
 static void device_remedy(int err, const struct ibv_device *dev, char *buf, size_t len)
 {
@@ -103,15 +57,18 @@ static void set_error(struct vrb_device *dev, const struct ibv_device *ibdev, co
 		      int err)
 {
 	char advice[128];
+	int warned;
 
 	dev->err = err ? err : FI_EIO;
+	warned = VRB_KNOWN_WARNED + dev->err;
 	device_remedy(dev->err, ibdev, advice, sizeof(advice));
 	dev->why.attr = "device";
 	snprintf(dev->why.asked, sizeof(dev->why.asked), "%s", call);
 	snprintf(dev->why.has, sizeof(dev->why.has), "%s: %.100s", strerror(dev->err), advice);
-	if (report_once(dev->name, dev->err))
-		FI_WARN(&vrb_prov, FI_LOG_FABRIC, "%s: %s failed: %s\n", dev->name, call,
-			dev->why.has);
+	if (vrb_known_get(dev->name, 0, warned, NULL, 0))
+		return;
+	vrb_known_set(dev->name, 0, warned, NULL, 0);
+	FI_WARN(&vrb_prov, FI_LOG_FABRIC, "%s: %s failed: %s\n", dev->name, call, dev->why.has);
 }
 
 /* Returns the last component of a sysfs link's target. */

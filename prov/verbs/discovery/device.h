@@ -68,8 +68,6 @@ STAILQ_HEAD(vrb_snapshot, vrb_device);
  */
 int vrb_snapshot_take(struct vrb_snapshot *snapshot);
 void vrb_snapshot_free(struct vrb_snapshot *snapshot);
-/* Forgets which devices have been logged. */
-void vrb_device_forget(void);
 /* Returns what follows the device's name in a domain name, or NULL if another device's is there. */
 static inline const char *vrb_device_suffix(const char *device, const char *name)
 {

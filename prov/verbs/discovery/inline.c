@@ -1,21 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Probes the inline limit of devices and caches it. */
+/* Probes the inline limit of devices. */
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/queue.h>
 #include "inline.h"
+#include "known.h"
 #include "src/ds/fork.h"
-
-struct limit {
-	SLIST_ENTRY(limit) next;
-	char name[IBV_SYSFS_NAME_MAX];
-	__be64 guid;
-	enum ibv_qp_type type;
-	uint32_t max;
-};
 
 /* The state of a probe. */
 struct probe {
@@ -26,9 +16,8 @@ struct probe {
 	bool keep; /* the result may be cached */
 };
 
-static SLIST_HEAD(, limit) limits = SLIST_HEAD_INITIALIZER(limits);
-/* Guards limits, held while probing. */
-OFI_FORK_MUTEX(limits_lock, OFI_FORK_INNER);
+/* Held while probing. */
+OFI_FORK_MUTEX(probe_lock, OFI_FORK_INNER);
 
 /* Returns 0 with the granted size in *got, which may be less than `want`; or an errno. */
 static int try_qp(const struct probe *probe, uint32_t want, uint32_t *got)
@@ -108,61 +97,20 @@ static int inline_probe(struct probe *probe, const char **call, uint32_t *max)
 	return err;
 }
 
-static struct limit *inline_find(const char *name, __be64 guid, enum ibv_qp_type type)
-{
-	struct limit *limit;
-
-	SLIST_FOREACH (limit, &limits, next) {
-		if (limit->guid == guid && limit->type == type && !strcmp(limit->name, name))
-			return limit;
-	}
-	return NULL;
-}
-
-/* If there is no memory, the next snapshot probes again. */
-static void inline_remember(const char *name, __be64 guid, enum ibv_qp_type type, uint32_t max)
-{
-	struct limit *limit = calloc(1, sizeof(*limit));
-
-	if (!limit)
-		return;
-	strncpy(limit->name, name, sizeof(limit->name) - 1);
-	limit->guid = guid;
-	limit->type = type;
-	limit->max = max;
-	SLIST_INSERT_HEAD(&limits, limit, next);
-}
-
 int vrb_inline_max(struct ibv_context *ctx, enum ibv_qp_type type, const char **call, uint32_t *max)
 {
 	struct probe probe = { .ctx = ctx, .type = type, .keep = true };
 	const char *name = ibv_get_device_name(ctx->device);
 	__be64 guid = ibv_get_device_guid(ctx->device);
-	struct limit *limit;
-	int err = 0;
+	int what = VRB_KNOWN_INLINE + (int)type, err = 0;
 
-	pthread_mutex_lock(&limits_lock);
-	limit = inline_find(name, guid, type);
-	if (limit) {
-		*max = limit->max;
-	} else {
+	pthread_mutex_lock(&probe_lock);
+	if (!vrb_known_get(name, guid, what, max, sizeof(*max))) {
 		err = inline_probe(&probe, call, max);
+		/* If there is no memory, the next snapshot probes again. */
 		if (!err && probe.keep)
-			inline_remember(name, guid, type, *max);
+			vrb_known_set(name, guid, what, max, sizeof(*max));
 	}
-	pthread_mutex_unlock(&limits_lock);
+	pthread_mutex_unlock(&probe_lock);
 	return err;
-}
-
-void vrb_inline_forget(void)
-{
-	struct limit *limit;
-
-	if (pthread_mutex_trylock(&limits_lock))
-		return;
-	while ((limit = SLIST_FIRST(&limits))) {
-		SLIST_REMOVE_HEAD(&limits, next);
-		free(limit);
-	}
-	pthread_mutex_unlock(&limits_lock);
 }

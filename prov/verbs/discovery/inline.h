@@ -12,13 +12,11 @@
 #define VRB_INLINE_MAX 4096 /* what the library uses of it at most */
 
 /*
- * Finds the maximum for queue pairs of this type and caches it for the process. On entry, *max is a
- * guess, which becomes the result if the device accepts it, or 0. Returns 0, or the errno of the
- * call named in *call with *max unchanged.
+ * Finds the maximum for queue pairs of this type and remembers it. On entry, *max is a guess, which
+ * becomes the result if the device accepts it, or 0. Returns 0, or the errno of the call named in
+ * *call with *max unchanged.
  */
 int vrb_inline_max(struct ibv_context *ctx, enum ibv_qp_type type, const char **call,
 		   uint32_t *max);
-/* Forgets the results. */
-void vrb_inline_forget(void);
 
 #endif

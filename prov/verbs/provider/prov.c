@@ -3,10 +3,9 @@
 
 #include <rdma/fi_errno.h>
 #include "prov/base/stats.h"
-#include "prov/verbs/discovery/device.h"
 #include "fabric.h"
 #include "prov/verbs/discovery/info.h"
-#include "prov/verbs/discovery/inline.h"
+#include "prov/verbs/discovery/known.h"
 #include "prov.h"
 #include "prov/verbs/rdm/domain.h"
 #include "prov/verbs/discovery/snapshot.h"
@@ -14,8 +13,7 @@
 void vrb_prov_cleanup(void)
 {
 	vrb_snapshot_forget();
-	vrb_inline_forget();
-	vrb_device_forget();
+	vrb_known_forget();
 }
 
 struct fi_provider vrb_prov = {
