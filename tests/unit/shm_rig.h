@@ -133,6 +133,7 @@ static int begin(void **state)
 	conns[0] = &shm;
 	all.conns = conns;
 	all.size = 64;
+	all.used = true;
 	all.bell = &bell;
 	all.ep = &rc.rdm;
 	all.calls = &calls;

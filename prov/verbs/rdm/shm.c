@@ -19,6 +19,13 @@ struct offer {
 	struct vrb_shm_place bell, ring;
 };
 
+/* Earlier versions of this file send less of it, and take a refusal for a ring without packets. */
+struct answer {
+	uint8_t version, kind;
+	uint8_t copies;	 /* long messages are copied */
+	uint8_t refused; /* the ring is not mapped */
+};
+
 /*
  * Returns true for an address of this host: the kernel also chooses it as the source of packets to
  * it. Binding to it would prove less, because net.ipv4.ip_nonlocal_bind may permit any address.
@@ -66,6 +73,7 @@ static struct vrb_shm *shm_new(struct ofi_rdm_ep *ep)
 	all->cq.context = &all->context;
 	all->cq.cq_context = all;
 	all->device = vrb_rc(ep)->poll_cq;
+	all->first = vrb_rc(ep)->first;
 	vrb_rc(ep)->shm = all;
 	vrb_rdm_poll_from(vrb_rc(ep), &all->cq, VRB_RDM_BATCH);
 	return all;
@@ -78,7 +86,7 @@ void vrb_shm_close(struct ofi_rdm_ep *ep)
 	if (!all)
 		return;
 	vrb_rc(ep)->shm = NULL;
-	vrb_rdm_poll_from(vrb_rc(ep), all->device, 1);
+	vrb_rdm_poll_from(vrb_rc(ep), all->device, all->first);
 	munmap(all->bell, sizeof(*all->bell));
 	close((int)all->place.fd);
 	free(all->conns);
@@ -146,28 +154,49 @@ static bool holds_sent(const struct vrb_shm *all, const struct vrb_rc_conn *conn
 	return all->has_held && slot && slot->conn == conn;
 }
 
-void vrb_shm_conn_close(struct vrb_rc_conn *conn)
+/* Unmaps what the peer has made. */
+static void close_theirs(struct vrb_shm_conn *shm)
 {
-	struct vrb_shm_conn *shm = conn->shm;
-	struct vrb_shm *all = vrb_rc(conn->ep)->shm;
-
-	if (all && holds_sent(all, conn))
-		all->has_held = false;
-	if (!shm)
-		return;
-	if (all->goal.shm == shm)
-		all->goal.shm = NULL;
-	conn->shm = NULL;
-	conn->sq = conn->qp;
-	set_waiting(shm, false);
-	close_ring(shm);
 	if (shm->tx.map)
 		munmap(shm->tx.map, sizeof(*shm->tx.map));
 	if (shm->bell)
 		munmap(shm->bell, sizeof(*shm->bell));
+	shm->tx.map = NULL;
+	shm->bell = NULL;
+}
+
+static void shm_conn_free(struct vrb_shm_conn *shm)
+{
+	struct vrb_shm *all = vrb_shm_of(shm);
+
+	if (all->goal.shm == shm)
+		all->goal.shm = NULL;
+	set_waiting(shm, false);
+	close_ring(shm);
+	close_theirs(shm);
 	if (shm->is_pending)
 		TAILQ_REMOVE(&all->pending, shm, pending);
+	shm->conn->shm = NULL;
+	shm->conn->sq = shm->conn->qp;
+	all->count--;
 	free(shm);
+}
+
+void vrb_shm_conn_close(struct vrb_rc_conn *conn)
+{
+	struct vrb_shm *all = vrb_rc(conn->ep)->shm;
+
+	if (all && holds_sent(all, conn))
+		all->has_held = false;
+	if (conn->shm)
+		shm_conn_free(conn->shm);
+}
+
+/* Ends shared memory with a peer if neither end can write to a ring of the other one. */
+static void end_unmapped(struct vrb_shm_conn *shm)
+{
+	if (shm->answered && !shm->waits && !shm->rx.map && !shm->tx.map)
+		shm_conn_free(shm);
 }
 
 static struct vrb_shm_conn *shm_conn_new(struct vrb_rc_conn *conn)
@@ -184,6 +213,7 @@ static struct vrb_shm_conn *shm_conn_new(struct vrb_rc_conn *conn)
 	shm->qp.context = &all->context;
 	conn->shm = shm;
 	conn->sq = &shm->qp;
+	all->count++;
 	return shm;
 }
 
@@ -286,49 +316,87 @@ void vrb_shm_tick(struct ofi_rdm_ep *ep)
 	}
 	if (is_wake_due(all))
 		all->calls->starved(ep);
+	/* No peer can map anything, so the device is polled as without shared memory. */
+	if (!all->used && !all->count && !all->has_held)
+		vrb_shm_close(ep);
 }
 
-static void map_offer(struct vrb_shm_conn *shm, const struct offer *offer)
+static void log_unmapped(const struct vrb_shm_conn *shm, const char *what)
 {
-	struct ofi_shm_ring_map *ring = vrb_shm_map(&offer->ring, sizeof(*ring));
-	uint8_t start[3] = { OFI_RDM_WIRE_VERSION, VRB_SHM_START };
 	char text[OFI_ADDR_STRLEN];
 
+	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL, "peer %s: %s, messages go through the device\n",
+		ofi_rdm_addr_str(&shm->conn->peer->addr, text, sizeof(text)), what);
+}
+
+/* Maps what the peer offers, and states whether that has succeeded. */
+static void map_offer(struct vrb_shm_conn *shm, const struct offer *offer)
+{
+	struct answer answer = { OFI_RDM_WIRE_VERSION, VRB_SHM_START, .refused = 1 };
+	struct ofi_shm_ring_map *ring = vrb_shm_map(&offer->ring, sizeof(*ring));
+
 	shm->bell = ring ? vrb_shm_map(&offer->bell, sizeof(*shm->bell)) : NULL;
-	if (shm->bell)
-		start[2] = vrb_shm_try_copy(shm, ring, &offer->ring);
-	if (shm->bell && !vrb_rc_conn_send(shm->conn, start, sizeof(start))) {
-		shm->to = offer->index;
-		shm->sent = 0;
-		shm->tx.map = ring;
-		shm->copies = start[2];
+	if (shm->bell) {
+		answer.copies = vrb_shm_try_copy(shm, ring, &offer->ring);
+		answer.refused = 0;
+	}
+	if (vrb_rc_conn_send(shm->conn, &answer, sizeof(answer)))
+		answer.refused = 1;
+	/* The answer itself goes through the device. */
+	shm->tx.map = ring;
+	if (answer.refused) {
+		log_unmapped(shm, "its memory cannot be mapped");
+		close_theirs(shm);
 		return;
 	}
-	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
-		"peer %s: no shared memory with it, messages go through the device\n",
-		ofi_rdm_addr_str(&shm->conn->peer->addr, text, sizeof(text)));
-	if (ring)
-		munmap(ring, sizeof(*ring));
+	shm->to = offer->index;
+	shm->sent = 0;
+	shm->copies = answer.copies;
+	vrb_shm_of(shm)->used = true;
 }
 
 static void take_offer(struct vrb_rc_conn *conn, const void *bytes, size_t len)
 {
 	struct offer offer;
 
-	if (len != sizeof(offer) || conn->shm->bell) {
+	if (len != sizeof(offer) || conn->shm->answered) {
 		vrb_rc(conn->ep)->shm->calls->damaged(conn);
 		return;
 	}
+	conn->shm->answered = true;
 	memcpy(&offer, bytes, sizeof(offer));
 	if (offer.index < VRB_SHM_RINGS)
 		map_offer(conn->shm, &offer);
+	end_unmapped(conn->shm);
 }
 
-/* Called when the peer starts to use the ring; its packet states whether it copies messages. */
-static void take_start(struct vrb_shm_conn *shm, const uint8_t *bytes, size_t len)
+/* The peer has not mapped the ring. If it has used the ring or a right to copy, that is ignored. */
+static void take_refusal(struct vrb_shm_conn *shm)
 {
+	if (shm->rx.map && !shm->started && !shm->is_copied) {
+		log_unmapped(shm, "it cannot map this memory");
+		close_ring(shm);
+	}
+	make_offers(vrb_shm_of(shm));
+	end_unmapped(shm);
+}
+
+static bool is_refusal(const uint8_t *bytes, size_t len)
+{
+	return len >= sizeof(struct answer) && bytes[offsetof(struct answer, refused)];
+}
+
+/* Called when the peer starts to use the ring, or refuses it. */
+static void take_answer(struct vrb_shm_conn *shm, const uint8_t *bytes, size_t len)
+{
+	if (is_refusal(bytes, len)) {
+		take_refusal(shm);
+		return;
+	}
 	close_file(shm);
-	shm->is_copied = shm->rx.map && len > 2 && bytes[2];
+	shm->is_copied = shm->rx.map && len > offsetof(struct answer, copies) &&
+			 bytes[offsetof(struct answer, copies)];
+	vrb_shm_of(shm)->used = true;
 	make_offers(vrb_shm_of(shm));
 }
 
@@ -341,16 +409,16 @@ static bool is_kind(const void *bytes, size_t len, enum vrb_shm_kind kind)
 
 bool vrb_shm_is_start(const void *bytes, size_t len)
 {
-	return is_kind(bytes, len, VRB_SHM_START);
+	return is_kind(bytes, len, VRB_SHM_START) && !is_refusal(bytes, len);
 }
 
 bool vrb_shm_packet(struct vrb_rc_conn *conn, const void *bytes, size_t len)
 {
 	if (is_kind(bytes, len, VRB_SHM_WAKE))
 		return true;
-	if (vrb_shm_is_start(bytes, len)) {
+	if (is_kind(bytes, len, VRB_SHM_START)) {
 		if (conn->shm)
-			take_start(conn->shm, bytes, len);
+			take_answer(conn->shm, bytes, len);
 		return true;
 	}
 	if (!is_kind(bytes, len, VRB_SHM_OFFER))

@@ -52,7 +52,7 @@ enum vrb_shm_sleep {
 /* The second byte of this file's packets, which no packet of the engine has. */
 enum vrb_shm_kind {
 	VRB_SHM_OFFER = 0x80,
-	VRB_SHM_START, /* the next packets may be in the ring */
+	VRB_SHM_START, /* answers an offer: the next packets may be in the ring */
 	VRB_SHM_WAKE,
 };
 
@@ -94,6 +94,7 @@ struct vrb_shm_conn {
 	uint64_t keys[OFI_SHM_GRANTS]; /* the keys of these rights */
 
 	/* Sending to the peer. */
+	bool answered;		   /* its offer */
 	struct ofi_shm_ring_tx tx; /* without a map, packets go through the device only */
 	struct vrb_shm_bell *bell;
 	uint32_t to;   /* index of the ring at the peer */
@@ -114,12 +115,15 @@ struct vrb_shm {
 	struct ibv_context context; /* of the stand-ins */
 	struct ibv_cq cq;	    /* stands for the endpoint's CQ in ibv_poll_cq */
 	struct ibv_cq *device;	    /* the CQ that was polled before */
+	int first;		    /* and for how many completions at first */
 	const struct vrb_shm_calls *calls;
 	struct ofi_rdm_ep *ep;
 	struct vrb_shm_bell *bell;
 	struct vrb_shm_place place;  /* of the bell */
 	struct vrb_shm_conn **conns; /* by index */
 	uint32_t size;
+	uint32_t count;		       /* number of connections with shared memory */
+	bool used;		       /* a ring has been mapped: wakes may be in flight */
 	uint32_t turn;		       /* index after the last ring that was left with packets */
 	uint32_t polls;		       /* number of polls so far */
 	uint32_t latest;	       /* index of the ring that delivered last, whose bell stays */
@@ -170,7 +174,7 @@ bool vrb_shm_try_copy(struct vrb_shm_conn *shm, const struct ofi_shm_ring_map *r
 /* Posts a packet that wakes the peer, or notes that it is due. */
 void vrb_shm_wake(struct vrb_shm_conn *shm);
 void vrb_shm_set_awake(struct vrb_shm_conn *shm, bool awake);
-/* Returns true for the packet after which the peer uses its ring. */
+/* Returns true for the packet after which the peer uses its ring; a refusal is none. */
 bool vrb_shm_is_start(const void *bytes, size_t len);
 
 #endif
