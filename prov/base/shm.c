@@ -238,12 +238,7 @@ void ofi_shm_close(struct ofi_shm *shm)
 
 int ofi_shm_allocate(struct ofi_shm *shm, size_t offset, size_t len)
 {
-	int err;
-
-	do
-		err = posix_fallocate(shm->fd, (off_t)offset, (off_t)len);
-	while (err == EINTR);
-	return -err;
+	return ofi_file_allocate(shm->fd, offset, len);
 }
 
 int ofi_shm_lock(struct ofi_shm *shm)

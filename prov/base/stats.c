@@ -130,6 +130,17 @@ static void *stats_map(int fd)
 	return base;
 }
 
+/*
+ * Allocates memory that is stored to at once. Returns false if there is none, and true if the
+ * application has closed the file.
+ */
+static bool reserve(const void *at, size_t len)
+{
+	return !ofi_own_fd_valid(&file.own) ||
+	       ofi_memfd_reserve(file.own.fd, (size_t)((const char *)at - (char *)file.header),
+				 len);
+}
+
 static void open_file(void)
 {
 	struct ofi_stats_header *header;
@@ -139,7 +150,7 @@ static void open_file(void)
 	fd = file.forbidden ? -1 : ofi_memfd(OFI_STATS_FILE, FILE_SIZE);
 	if (!ofi_own_fd_take(&file.own, fd))
 		return;
-	header = stats_map(fd);
+	header = ofi_memfd_reserve(fd, 0, OFI_STATS_SLOT) ? stats_map(fd) : NULL;
 	if (!header) {
 		ofi_own_fd_drop(&file.own);
 		return;
@@ -159,7 +170,8 @@ static void open_file(void)
  * Returns a free slot, or a new one if there is room; otherwise NULL. The caller holds the lock
  * here and in the next function.
  */
-static void *take_slot(uint32_t *free_list, uint32_t *used, bool room, void *(*at)(uint32_t number))
+static void *take_slot(uint32_t *free_list, uint32_t *used, bool room, void *(*at)(uint32_t number),
+		       size_t len)
 {
 	void *slot;
 
@@ -168,9 +180,9 @@ static void *take_slot(uint32_t *free_list, uint32_t *used, bool room, void *(*a
 		*free_list = *(uint32_t *)slot;
 		return slot;
 	}
-	if (!room)
+	slot = room ? at(*used + 1) : NULL;
+	if (!slot || !reserve(slot, len))
 		return NULL;
-	slot = at(*used + 1);
 	__atomic_store_n(used, *used + 1, __ATOMIC_RELEASE);
 	return slot;
 }
@@ -181,21 +193,22 @@ static void *take_from(struct ofi_stats_header *header, enum pool pool, uint32_t
 	switch (pool) {
 	case SLOT:
 		return take_slot(&file.free[SLOT], &header->used, used_slots() < header->slots,
-				 slot_at);
+				 slot_at, OFI_STATS_SLOT);
 	case WIDE:
 		if (!header->wide)
 			header->wide = n;
 		if (header->wide != n)
 			return NULL;
 		return take_slot(&file.free[WIDE], &header->wide_used,
-				 used_slots() + n <= header->slots, wide_at);
+				 used_slots() + n <= header->slots, wide_at,
+				 (size_t)n * OFI_STATS_SLOT);
 	default:
 		if (!header->peer_slot)
 			__atomic_store_n(&header->peer_slot, n, __ATOMIC_RELEASE);
 		if (header->peer_slot != n)
 			return NULL;
 		return take_slot(&file.free[PEER], &header->peers,
-				 (header->peers + 1UL) * n <= OFI_STATS_PEERS, peer_at);
+				 (header->peers + 1UL) * n <= OFI_STATS_PEERS, peer_at, n);
 	}
 }
 
@@ -319,7 +332,7 @@ static uint8_t text_number(const char *text)
 	for (i = 1; i < OFI_STATS_TEXTS && file.texts[i]; i++)
 		if (!strcmp(file.texts[i], text))
 			return i;
-	if (i == OFI_STATS_TEXTS)
+	if (i == OFI_STATS_TEXTS || !reserve(texts + (size_t)i * OFI_STATS_TEXT, OFI_STATS_TEXT))
 		return 0;
 	file.texts[i] = text;
 	snprintf(texts + (size_t)i * OFI_STATS_TEXT, OFI_STATS_TEXT, "%s", text);

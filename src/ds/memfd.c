@@ -2,6 +2,8 @@
 /* Files in memory. */
 #include "memfd.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -24,4 +26,33 @@ int ofi_memfd(const char *name, size_t size)
 		fd = -1;
 	}
 	return fd;
+}
+
+int ofi_file_allocate(int fd, size_t offset, size_t size)
+{
+	int err;
+
+	do
+		err = posix_fallocate(fd, (off_t)offset, (off_t)size);
+	while (err == EINTR);
+	return -err;
+}
+
+/* A seccomp filter may refuse the call. */
+bool ofi_memfd_reserve(int fd, size_t offset, size_t size)
+{
+	int ret = ofi_file_allocate(fd, offset, size);
+
+	return ret != -ENOSPC && ret != -ENOMEM;
+}
+
+bool ofi_memory_is_strict(void)
+{
+	int fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+	char mode = '0';
+	bool known = fd >= 0 && read(fd, &mode, 1) == 1;
+
+	if (fd >= 0)
+		close(fd);
+	return known && mode == '2';
 }

@@ -13,5 +13,17 @@ bool ofi_file_may_grow(size_t size);
  * descriptor, or -1.
  */
 int ofi_memfd(const char *name, size_t size);
+/*
+ * Allocates memory for a part of a file, which a store may not get later: that raises SIGBUS.
+ * Returns 0 or -errno.
+ */
+int ofi_file_allocate(int fd, size_t offset, size_t size);
+/*
+ * Does so for a file in memory. Returns false if there is no memory, and true if it cannot be
+ * allocated in advance.
+ */
+bool ofi_memfd_reserve(int fd, size_t offset, size_t size);
+/* Returns true if the kernel promises no more memory than it has (vm.overcommit_memory=2). */
+bool ofi_memory_is_strict(void);
 
 #endif

@@ -5,7 +5,9 @@
  */
 #include "unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -43,6 +45,21 @@ int __wrap_open(const char *path, int flags, ...)
 			fcntl(shrinks, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
 	}
 	return fd;
+}
+
+static bool is_strict, no_memory;
+
+bool __wrap_ofi_memory_is_strict(void);
+bool __wrap_ofi_memory_is_strict(void)
+{
+	return is_strict;
+}
+
+int __real_posix_fallocate(int fd, off_t offset, off_t len);
+int __wrap_posix_fallocate(int fd, off_t offset, off_t len);
+int __wrap_posix_fallocate(int fd, off_t offset, off_t len)
+{
+	return no_memory ? ENOSPC : __real_posix_fallocate(fd, offset, len);
 }
 
 static void test_found(void **state)
@@ -174,12 +191,45 @@ static void test_file_limit(void **state)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &most), 0);
 }
 
+/* A store to memory that was not allocated may end the process. */
+static void check_allocated(size_t size)
+{
+	struct vrb_shm_place place;
+	void *ours = vrb_shm_create(SIZE, &place);
+	struct stat st;
+
+	assert_non_null(ours);
+	assert_int_equal(fstat((int)place.fd, &st), 0);
+	assert_int_equal(st.st_blocks * 512, size);
+	munmap(ours, SIZE);
+	close((int)place.fd);
+}
+
+static void test_allocated(void **state)
+{
+	struct vrb_shm_place place;
+	int before = dup(0);
+
+	(void)state;
+	close(before);
+	check_allocated(SIZE / 2);
+	is_strict = true;
+	check_allocated(SIZE);
+	is_strict = false;
+	no_memory = true;
+	assert_null(vrb_shm_create(SIZE, &place));
+	no_memory = false;
+	assert_int_equal(dup(0), before);
+	close(before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_found),	    cmocka_unit_test(test_sealed),
 		cmocka_unit_test(test_wrong_place), cmocka_unit_test(test_other_files),
 		cmocka_unit_test(test_shrinks),	    cmocka_unit_test(test_file_limit),
+		cmocka_unit_test(test_allocated),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

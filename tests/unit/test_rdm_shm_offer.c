@@ -3,12 +3,14 @@
 #include "unit.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <rdma/fi_errno.h>
 #include "shm_rig.h"
 
 enum { MANY = 3 * VRB_SHM_OFFERS };
 
 static struct vrb_rc_conn many[MANY];
+static struct ofi_rdm_peer nobody;
 static uint64_t clock_ms;
 static unsigned int sent, unsendable, files_before;
 
@@ -33,6 +35,15 @@ int __wrap_vrb_rc_conn_send(struct vrb_rc_conn *to, const void *bytes, size_t le
 		return FI_ENOMEM;
 	sent++;
 	return 0;
+}
+
+static bool no_memory;
+
+int __real_posix_fallocate(int fd, off_t offset, off_t len);
+int __wrap_posix_fallocate(int fd, off_t offset, off_t len);
+int __wrap_posix_fallocate(int fd, off_t offset, off_t len)
+{
+	return no_memory ? ENOSPC : __real_posix_fallocate(fd, offset, len);
 }
 
 static unsigned int files(void)
@@ -81,7 +92,9 @@ static void connect_peers(uint32_t begin_at, uint32_t end_at)
 	uint32_t i;
 
 	for (i = begin_at; i < end_at; i++) {
-		many[i] = (struct vrb_rc_conn){ .ep = &rc.rdm, .qp = conn.qp, .live = true };
+		many[i] = (struct vrb_rc_conn){
+			.ep = &rc.rdm, .peer = &nobody, .qp = conn.qp, .live = true
+		};
 		vrb_shm_offer(&many[i], all.calls);
 	}
 }
@@ -258,6 +271,24 @@ static void all_numbers_are_used(void **state)
 	all.conns[many[0].shm->index] = many[0].shm;
 }
 
+/* These connections go on without shared memory, and later ones have it. */
+static void no_memory_for_rings(void **state)
+{
+	(void)state;
+	no_memory = true;
+	connect_peers(0, 2);
+	rc.shm = NULL;
+	connect_peers(2, 3);
+	assert_null(many[2].shm);
+	assert_null(rc.shm);
+	rc.shm = &all;
+	no_memory = false;
+	assert_false(has_ring(0) || has_ring(1));
+	assert_int_equal(sent, 0);
+	connect_peers(3, 4);
+	assert_true(has_ring(3));
+}
+
 static void endpoint_without_shared_memory(void **state)
 {
 	(void)state;
@@ -279,6 +310,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(ended_connections_leave, begin_offers, end_offers),
 		cmocka_unit_test_setup_teardown(offers_are_tried_again, begin_offers, end_offers),
 		cmocka_unit_test_setup_teardown(all_numbers_are_used, begin_offers, end_offers),
+		cmocka_unit_test_setup_teardown(no_memory_for_rings, begin_offers, end_offers),
 		cmocka_unit_test_setup_teardown(endpoint_without_shared_memory, begin_offers,
 						end_offers),
 	};

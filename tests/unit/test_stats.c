@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "prov/base/stats.h"
@@ -238,6 +239,49 @@ static void test_fork_without_memory(void **state)
 	ofi_stats_free(a, &a->stats);
 }
 
+static bool no_memory;
+
+int __real_posix_fallocate(int fd, off_t offset, off_t len);
+int __wrap_posix_fallocate(int fd, off_t offset, off_t len);
+int __wrap_posix_fallocate(int fd, off_t offset, off_t len)
+{
+	return no_memory ? ENOSPC : __real_posix_fallocate(fd, offset, len);
+}
+
+static void no_more_pages(struct object *parents)
+{
+	struct object *object = new_object();
+	struct stat st;
+
+	(void)parents;
+	WANT(!object->stats.heap);
+	WANT(!fstat(find_fd(), &st) && st.st_blocks * 512 == sysconf(_SC_PAGESIZE));
+	no_memory = true;
+	WANT(new_object()->stats.heap);
+	WANT(!ofi_stats_text("some text"));
+	/* What was allocated is used again. */
+	ofi_stats_free(object, &object->stats);
+	WANT(new_object() == object);
+	no_memory = false;
+	WANT(!new_object()->stats.heap);
+	WANT(ofi_stats_text("some text"));
+}
+
+static void no_first_page(struct object *parents)
+{
+	(void)parents;
+	no_memory = true;
+	WANT(new_object()->stats.heap && find_fd() < 0);
+}
+
+/* A store to memory that was not allocated may end the process. */
+static void test_memory(void **state)
+{
+	(void)state;
+	in_child(no_more_pages, NULL);
+	in_child(no_first_page, NULL);
+}
+
 static void use_heap(void)
 {
 	struct object *mine = ofi_stats_alloc(sizeof(*mine));
@@ -364,8 +408,8 @@ int main(void)
 		cmocka_unit_test(test_slots),	 cmocka_unit_test(test_show),
 		cmocka_unit_test(test_sealed),	 cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_handlers), cmocka_unit_test(test_fork_without_memory),
-		cmocka_unit_test(test_without),	 cmocka_unit_test(test_full),
-		cmocka_unit_test(test_wide),
+		cmocka_unit_test(test_memory),	 cmocka_unit_test(test_without),
+		cmocka_unit_test(test_full),	 cmocka_unit_test(test_wide),
 	};
 
 	pthread_atfork(application_forks, NULL, application_begins);

@@ -13,6 +13,8 @@
 #include "src/ds/min.h"
 #include "shm_int.h"
 
+#define NO_MEMORY "no memory or no descriptor for a ring"
+
 struct offer {
 	uint8_t version, kind, unused[2];
 	uint32_t index; /* of the ring: its bit in the bell */
@@ -239,13 +241,25 @@ static bool open_ring(struct vrb_shm_conn *shm, struct vrb_shm_place *place)
 	return true;
 }
 
+static void log_refusal(const struct vrb_rc_conn *conn, const char *what)
+{
+	char text[OFI_ADDR_STRLEN];
+
+	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL, "peer %s: %s, messages go through the device\n",
+		ofi_rdm_addr_str(&conn->peer->addr, text, sizeof(text)), what);
+}
+
 /* Returns false if the connection has no room for the packet at the moment. */
 static bool offer_ring(struct vrb_shm_conn *shm)
 {
 	struct offer offer = { .version = OFI_RDM_WIRE_VERSION, .kind = VRB_SHM_OFFER };
 
-	if (!shm->conn->live || !open_ring(shm, &offer.ring))
+	if (!shm->conn->live)
 		return true;
+	if (!open_ring(shm, &offer.ring)) {
+		log_refusal(shm->conn, NO_MEMORY);
+		return true;
+	}
 	offer.index = shm->index;
 	offer.bell = vrb_shm_of(shm)->place;
 	if (!vrb_rc_conn_send(shm->conn, &offer, sizeof(offer)))
@@ -273,8 +287,10 @@ void vrb_shm_offer(struct vrb_rc_conn *conn, const struct vrb_shm_calls *calls)
 {
 	struct vrb_shm_conn *shm = shm_conn_new(conn);
 
-	if (!shm)
+	if (!shm) {
+		log_refusal(conn, NO_MEMORY);
 		return;
+	}
 	vrb_shm_of(shm)->calls = calls;
 	set_waiting(shm, true);
 	make_offers(vrb_shm_of(shm));
@@ -321,14 +337,6 @@ void vrb_shm_tick(struct ofi_rdm_ep *ep)
 		vrb_shm_close(ep);
 }
 
-static void log_unmapped(const struct vrb_shm_conn *shm, const char *what)
-{
-	char text[OFI_ADDR_STRLEN];
-
-	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL, "peer %s: %s, messages go through the device\n",
-		ofi_rdm_addr_str(&shm->conn->peer->addr, text, sizeof(text)), what);
-}
-
 /* Maps what the peer offers, and states whether that has succeeded. */
 static void map_offer(struct vrb_shm_conn *shm, const struct offer *offer)
 {
@@ -345,7 +353,7 @@ static void map_offer(struct vrb_shm_conn *shm, const struct offer *offer)
 	/* The answer itself goes through the device. */
 	shm->tx.map = ring;
 	if (answer.refused) {
-		log_unmapped(shm, "its memory cannot be mapped");
+		log_refusal(shm->conn, "its memory cannot be mapped");
 		close_theirs(shm);
 		return;
 	}
@@ -374,7 +382,7 @@ static void take_offer(struct vrb_rc_conn *conn, const void *bytes, size_t len)
 static void take_refusal(struct vrb_shm_conn *shm)
 {
 	if (shm->rx.map && !shm->started && !shm->is_copied) {
-		log_unmapped(shm, "it cannot map this memory");
+		log_refusal(shm->conn, "it cannot map this memory");
 		close_ring(shm);
 	}
 	make_offers(vrb_shm_of(shm));

@@ -11,10 +11,12 @@
 #include <unistd.h>
 #include "shm_map.h"
 #include "src/ds/memfd.h"
+#include "src/ds/min.h"
 
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 /* If the file could shrink, processes that have mapped it would get SIGBUS. */
-#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define SEALS	   (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define FIRST_PAGE 4096u
 
 static bool find_host(struct vrb_shm_place *place)
 {
@@ -48,11 +50,20 @@ static void *map_fd(int fd, size_t size)
 	return map == MAP_FAILED ? NULL : map;
 }
 
+/*
+ * Allocates what is stored to at once. Most rings are never filled, so the other pages are only
+ * allocated where any of them may be refused later.
+ */
+static bool reserve(int fd, size_t size)
+{
+	return ofi_memfd_reserve(fd, 0, ofi_memory_is_strict() ? size : ofi_min(size, FIRST_PAGE));
+}
+
 static int create_fd(size_t size)
 {
 	int fd = ofi_memfd("weft", size);
 
-	if (fd >= 0 && fcntl(fd, F_ADD_SEALS, SEALS)) {
+	if (fd >= 0 && (!reserve(fd, size) || fcntl(fd, F_ADD_SEALS, SEALS))) {
 		close(fd);
 		fd = -1;
 	}
