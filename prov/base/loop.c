@@ -12,6 +12,7 @@
 #include "refuse.h"
 #include "wait.h"
 #include "src/ds/bias.h"
+#include "src/ds/process.h"
 #include "src/ds/thread.h"
 
 /* Calls ready() of a shared source. Returns false if another thread has unshared it meanwhile. */
@@ -71,7 +72,7 @@ static int set_claimed(struct ofi_loop *loop, struct ofi_source *source, bool cl
 {
 	int ret = 0;
 
-	if (loop->pid != getpid())
+	if (loop->process != ofi_process())
 		return -FI_EPERM;
 	if (source->claimed == claimed)
 		return 0;
@@ -128,7 +129,7 @@ static int loop_start(struct ofi_loop *loop)
 {
 	int err;
 
-	if (loop->pid)
+	if (loop->process)
 		return 0;
 	err = ofi_thread_start(&loop->thread, loop_thread, loop);
 	if (err)
@@ -136,7 +137,7 @@ static int loop_start(struct ofi_loop *loop)
 			loop->prov, FI_LOG_FABRIC, -err,
 			"no thread for events: %s; the limit of threads may be reached (ulimit -u, or pids.max of the control group)\n",
 			fi_strerror(err));
-	loop->pid = getpid();
+	loop->process = ofi_process();
 	return 0;
 }
 
@@ -170,14 +171,14 @@ static void loop_wake(struct ofi_loop *loop)
 
 static void loop_stop(struct ofi_loop *loop)
 {
-	pid_t pid;
+	uint64_t process;
 
 	pthread_mutex_lock(&loop->mutex);
 	loop->stop = true;
-	pid = loop->pid;
+	process = loop->process;
 	pthread_mutex_unlock(&loop->mutex);
 	/* A forked child has the object, but not the thread. */
-	if (pid != getpid())
+	if (process != ofi_process())
 		return;
 	loop_wake(loop);
 	pthread_join(loop->thread, NULL);
@@ -216,7 +217,7 @@ void ofi_loop_remove(struct ofi_loop *loop, struct ofi_source *source)
 	bool here;
 
 	pthread_mutex_lock(&loop->mutex);
-	here = loop->pid == getpid();
+	here = loop->process == ofi_process();
 	if (is_added(loop, source)) {
 		LIST_REMOVE(source, link);
 		loop->claims -= source->claimed;
@@ -251,7 +252,7 @@ void ofi_loop_claim(struct ofi_loop *loop, struct ofi_source *source, uint64_t n
 bool ofi_loop_claimed(const struct ofi_loop *loop, const struct ofi_source *source)
 {
 	return __atomic_load_n(&source->claimed, __ATOMIC_RELAXED) &&
-	       __atomic_load_n(&source->shared, __ATOMIC_RELAXED) && loop->pid == getpid();
+	       __atomic_load_n(&source->shared, __ATOMIC_RELAXED) && loop->process == ofi_process();
 }
 
 int ofi_loop_wait(const struct ofi_source *source, int fd, int ms)

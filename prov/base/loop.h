@@ -8,8 +8,8 @@
 #define OFI_LOOP_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/queue.h>
-#include <sys/types.h>
 #include <rdma/providers/fi_prov.h>
 #include "src/ds/lock.h"
 
@@ -42,7 +42,7 @@ struct ofi_loop {
 	LIST_HEAD(, ofi_source) sources;
 	struct ofi_source *current; /* the source whose ready() is running */
 	pthread_t thread;
-	pid_t pid; /* the process in which the thread runs; 0 if it does not run */
+	uint64_t process; /* the process in which the thread runs; 0 if it does not run */
 	bool stop;
 	int claims; /* number of claimed sources */
 	int epfd, wakefd;

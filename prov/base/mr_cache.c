@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "src/ds/process.h"
 #include "mr_cache.h"
 
 #define SPARES 16 /* objects that are not returned to the heap */
@@ -443,7 +444,7 @@ int ofi_mr_cache_init(struct ofi_mr_cache *cache, size_t max_count, size_t max_s
 {
 	cache->max_count = max_count;
 	cache->max_size = max_size;
-	cache->pid = getpid();
+	cache->process = ofi_process();
 	ofi_lock_init(&cache->lock);
 	ofi_lock_init(&cache->reg_lock);
 	TAILQ_INIT(&cache->unused);
@@ -477,7 +478,7 @@ void ofi_mr_cache_fini(struct ofi_mr_cache *cache)
 {
 	struct ofi_mr_region *region;
 
-	if (cache->pid == getpid())
+	if (cache->process == ofi_process())
 		forget_all(cache);
 	/* The monitor's thread may still deregister regions, which then become spare ones. */
 	if (cache->monitored)

@@ -14,7 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
-#include <sys/types.h>
 #include "src/ds/lock.h"
 #include "monitor.h"
 
@@ -45,7 +44,7 @@ struct ofi_mr_cache {
 	size_t max_count, max_size; /* if max_count is 0, nothing is kept */
 	bool monitored;
 	int refusal;		  /* -FI_E*, the reason why nothing is kept although it should be */
-	pid_t pid;		  /* the process that opened it and owns the registrations */
+	uint64_t process;	  /* the process that opened it and owns the registrations */
 	struct ofi_lock reg_lock; /* serializes registrations; taken before lock */
 
 	/* No function that could change a mapping may be called with it held: see monitor.h. */

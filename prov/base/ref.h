@@ -8,23 +8,23 @@
 #define OFI_REF_H
 
 #include <stdbool.h>
-#include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "src/ds/process.h"
 
 struct ofi_ref {
 	int children;
-	pid_t owner; /* the process that opened the object, or 0 */
+	uint64_t owner; /* the process that opened the object, or 0 */
 };
 
 static inline void ofi_ref_own(struct ofi_ref *ref)
 {
-	ref->owner = getpid();
+	ref->owner = ofi_process();
 }
 
 /* Returns true in a forked child of the process that opened the object. */
 static inline bool ofi_ref_inherited(const struct ofi_ref *ref)
 {
-	return ref->owner && ref->owner != getpid();
+	return ref->owner && ref->owner != ofi_process();
 }
 
 static inline void ofi_ref_get(struct ofi_ref *ref)

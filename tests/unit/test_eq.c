@@ -60,13 +60,13 @@ static void a_child_closes_its_own(void **state)
 	struct fid_eq *eq;
 
 	(void)state;
-	parent.owner = getpid() + 1;
+	parent.owner = ofi_process() + 1;
 	close_eq(open_plain());
 	eq = open_plain();
-	ofi_eq(eq)->ref.owner = getpid() + 1;
+	ofi_eq(eq)->ref.owner = ofi_process() + 1;
 	assert_int_equal(fi_close(&eq->fid), 0);
 	assert_int_equal(parent.children, 1);
-	ofi_eq(eq)->ref.owner = getpid();
+	ofi_eq(eq)->ref.owner = ofi_process();
 	close_eq(eq);
 	parent.owner = 0;
 }

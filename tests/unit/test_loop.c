@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include <prov/base/loop.h>
+#include "src/ds/process.h"
 
 static const struct fi_provider prov = { .name = "verbs" };
 
@@ -95,9 +96,9 @@ static void starts_with_the_first_source(void **state)
 
 	(void)state;
 	assert_int_equal(ofi_loop_init(&loop, &prov), 0);
-	assert_int_equal(loop.pid, 0);
+	assert_int_equal(loop.process, 0);
 	probe_open(&probe, &loop);
-	assert_int_equal(loop.pid, getpid());
+	assert_int_equal(loop.process, ofi_process());
 	kick(&probe);
 	wait_count(&probe, 1);
 	kick(&probe);
@@ -180,6 +181,29 @@ static void signals_stay_with_the_application(void **state)
 	ofi_loop_remove(&loop, &probe.source);
 	ofi_loop_fini(&loop);
 	close(probe.source.fd);
+}
+
+static bool is_first; /* each process is the first of a PID namespace */
+
+pid_t __real_getpid(void);
+pid_t __wrap_getpid(void);
+pid_t __wrap_getpid(void)
+{
+	return is_first ? 1 : __real_getpid();
+}
+
+static int begin_first(void **state)
+{
+	(void)state;
+	is_first = true;
+	return 0;
+}
+
+static int end_first(void **state)
+{
+	(void)state;
+	is_first = false;
+	return 0;
 }
 
 static void a_child_can_close_and_open(void **state)
@@ -388,6 +412,10 @@ int main(void)
 		cmocka_unit_test(only_the_thread_serves_what_is_not_shared),
 		cmocka_unit_test(a_child_does_not_end_a_claim),
 		cmocka_unit_test(a_child_does_not_serve),
+		cmocka_unit_test_setup_teardown(a_child_can_close_and_open, begin_first, end_first),
+		cmocka_unit_test_setup_teardown(a_child_does_not_end_a_claim, begin_first,
+						end_first),
+		cmocka_unit_test_setup_teardown(a_child_does_not_serve, begin_first, end_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "src/ds/clock.h"
+#include "src/ds/process.h"
 #include "watch.h"
 
 enum { SETTLE_MS = 1000, LIST_BYTES = 4096, MESSAGES_AT_ONCE = 1000 };
@@ -124,9 +125,9 @@ static bool all_same(const struct vrb_watch *watch, const struct vrb_snapshot *s
 void vrb_watch_begin(struct vrb_watch *watch)
 {
 	drop_ports(watch);
-	if (watch->pid != getpid() || !ofi_own_fd_valid(&watch->link)) {
+	if (watch->process != ofi_process() || !ofi_own_fd_valid(&watch->link)) {
 		ofi_own_fd_drop(&watch->link);
-		watch->pid = getpid();
+		watch->process = ofi_process();
 		ofi_own_fd_take(&watch->link, open_link());
 	} else if (link_news(watch)) {
 		watch->unsettled_until = ofi_now_ms() + SETTLE_MS;
@@ -189,7 +190,7 @@ bool vrb_watch_same(struct vrb_watch *watch, const struct vrb_snapshot *snapshot
 {
 	uint64_t now = ofi_now_ms();
 
-	if (watch->pid != getpid() || !ofi_own_fd_valid(&watch->link))
+	if (watch->process != ofi_process() || !ofi_own_fd_valid(&watch->link))
 		return false;
 	if (link_news(watch) || !all_same(watch, snapshot)) {
 		watch->unsettled_until = now + SETTLE_MS;

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 #include "src/ds/own_fd.h"
 #include "device.h"
 
@@ -25,7 +24,7 @@ struct vrb_watch_port {
  */
 struct vrb_watch {
 	/* The process that opened the descriptors; a child shares them and must not read them. */
-	pid_t pid;
+	uint64_t process;
 	struct ofi_own_fd link;	   /* rtnetlink: interfaces and addresses */
 	struct ofi_own_fd devices; /* the directory with one entry per device */
 	size_t count;
