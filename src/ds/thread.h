@@ -6,9 +6,10 @@
 #include <pthread.h>
 
 /*
- * Starts a thread with all signals blocked, because signals are for the application. Returns 0 or
- * an errno: ENOMEM if the limit of threads is reached, because an application tries again on
- * EAGAIN.
+ * Starts a thread with the signals blocked that may come from outside, because these are for the
+ * application; what its own instructions cause, such as SIGSEGV, reaches the application's handler.
+ * Returns 0 or an errno: ENOMEM if the limit of threads is reached, because an application tries
+ * again on EAGAIN.
  */
 int ofi_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg);
 
