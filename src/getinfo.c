@@ -14,6 +14,7 @@
 #include "param.h"
 #include "provider.h"
 #include "reject.h"
+#include <ofi/wide.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
@@ -307,6 +308,7 @@ OFI_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *servic
 	struct found found = { .tail = &found.head };
 	struct ofi_hook_hints unwrapped;
 	struct ofi_rejects rejects;
+	struct ofi_wide wide;
 	bool all;
 	int ret;
 
@@ -323,8 +325,10 @@ OFI_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *servic
 		return ret;
 	if (!node && !service)
 		req.flags &= ~FI_SOURCE;
-	if (FI_VERSION_LT(version, OLDEST)) /* MPICH asks for 0.0 first */
+	if (FI_VERSION_LT(version, OLDEST)) /* MPICH asks for 0.0 first, with current hints */
 		req.version = OLDEST;
+	else
+		hints = ofi_widen(version, (struct fi_info *)hints, &wide);
 	if (hints && hints->fabric_attr)
 		req.prov_name = hints->fabric_attr->prov_name;
 	req.hints = ofi_hook_hints(hints, &unwrapped);

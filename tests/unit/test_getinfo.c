@@ -6,6 +6,8 @@
 #include "unit.h"
 
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include "fake_prov.h"
 #include "src/log.h"
 #include "src/param.h"
@@ -173,6 +175,76 @@ static void test_no_version(void **state)
 	fi_freeinfo(info);
 }
 
+static struct fi_domain_attr seen_domain;
+static struct fi_ep_attr seen_ep;
+
+static int keep_attrs(uint32_t version, const char *node, const char *service, uint64_t flags,
+		      const struct fi_info *hints, struct fi_info **info)
+{
+	seen_domain = *hints->domain_attr;
+	seen_ep = *hints->ep_attr;
+	return fake_getinfo(version, node, service, flags, hints, info);
+}
+
+/* Returns room at the end of a page, before one that cannot be read. */
+static void *before_nothing(size_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *room =
+		mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(room, MAP_FAILED);
+	assert_int_equal(mprotect(room + page, page, PROT_NONE), 0);
+	return room + page - size;
+}
+
+static void ask_with(uint32_t version, const struct fi_info *hints)
+{
+	struct fi_info *info;
+
+	verbs.getinfo = keep_attrs;
+	assert_int_equal(fi_getinfo(version, NULL, NULL, 0, hints, &info), 0);
+	fi_freeinfo(info);
+}
+
+/* Bindings that look symbols up by name have the structures of the version that they ask for. */
+static void test_short_hints(void **state)
+{
+	struct fi_domain_attr *domain =
+		before_nothing(offsetof(struct fi_domain_attr, max_ep_auth_key));
+	struct fi_ep_attr *ep = before_nothing(offsetof(struct fi_ep_attr, xpu_ctx));
+	struct fi_info hints = { .domain_attr = domain, .ep_attr = ep };
+
+	(void)state;
+	domain->tclass = FI_TC_BULK_DATA;
+	ep->auth_key_size = 3;
+	memset(&seen_domain, 1, sizeof(seen_domain));
+	ask_with(FI_VERSION(1, 17), &hints);
+	assert_int_equal(seen_domain.tclass, FI_TC_BULK_DATA);
+	assert_int_equal(seen_domain.max_ep_auth_key, 0);
+	assert_int_equal(seen_ep.auth_key_size, 3);
+	assert_null(seen_ep.xpu_ctx);
+}
+
+/* Where the version is one that never was, the structures are current. */
+static void test_whole_hints(void **state)
+{
+	struct fi_domain_attr domain = { .tclass = FI_TC_BULK_DATA, .max_ep_auth_key = 2 };
+	struct fi_ep_attr ep = { .auth_key_size = 3 };
+	struct fi_info hints = { .domain_attr = &domain, .ep_attr = &ep };
+
+	(void)state;
+	ask_with(0, &hints);
+	assert_int_equal(seen_domain.tclass, FI_TC_BULK_DATA);
+	assert_int_equal(seen_domain.max_ep_auth_key, 2);
+	ask_with(FI_VERSION(2, 6), &hints);
+	assert_int_equal(seen_domain.max_ep_auth_key, 2);
+	/* Members that came after the version are ignored, as in fi_domain. */
+	ask_with(FI_VERSION(1, 8), &hints);
+	assert_int_equal(seen_domain.tclass, 0);
+	assert_int_equal(seen_ep.auth_key_size, 3);
+}
+
 static void test_older_provider(void **state)
 {
 	struct fi_info *info;
@@ -333,6 +405,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_excluded, start, stop),
 		cmocka_unit_test_setup_teardown(test_filter, start, stop),
 		cmocka_unit_test_setup_teardown(test_no_version, start, stop),
+		cmocka_unit_test_setup_teardown(test_short_hints, start, stop),
+		cmocka_unit_test_setup_teardown(test_whole_hints, start, stop),
 		cmocka_unit_test_setup_teardown(test_older_provider, start, stop),
 		cmocka_unit_test_setup_teardown(test_names_only, start, stop),
 		cmocka_unit_test_setup_teardown(test_errors, start, stop),

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "prov/base/wide.h"
+#include <ofi/wide.h>
 
 enum { FILL = 0x5a };
 

@@ -16,7 +16,7 @@
 #include "req.h"
 #include "prov/base/ep.h"
 #include "prov/base/refuse.h"
-#include "prov/base/wide.h"
+#include <ofi/wide.h>
 
 #define PEP_BACKLOG 1024 /* also the kernel's maximum by default */
 

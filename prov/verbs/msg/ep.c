@@ -26,7 +26,7 @@
 #include "prov/verbs/provider/tclass.h"
 #include "work.h"
 #include "prov/base/refuse.h"
-#include "prov/base/wide.h"
+#include <ofi/wide.h>
 
 #define DRAIN_MS 100
 

@@ -26,7 +26,7 @@
 #include "prov/verbs/msg/srx.h"
 #include "prov/base/refuse.h"
 #include "prov/base/stx.h"
-#include "prov/base/wide.h"
+#include <ofi/wide.h>
 #include "prov/verbs/discovery/info_rdm.h"
 
 /* Capabilities of a transmit context. */

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <rdma/fi_errno.h>
 #include "conn.h"
-#include "prov/base/wide.h"
+#include <ofi/wide.h>
 #include "prov/rdm/ep.h"
 #include "prov/rdm/sep.h"
 #include "prov/rdm/msg.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Converts the shorter structures of programs for older API versions. */
 #include <string.h>
-#include "wide.h"
+#include <ofi/wide.h>
 
 enum {
 	NIC = offsetof(struct fi_info, nic),
