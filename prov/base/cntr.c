@@ -49,6 +49,25 @@ static struct ofi_cntr_source *cntr_find(struct ofi_cntr *cntr, const void *obje
 	return source;
 }
 
+static void unwatch_fd(struct ofi_cntr *cntr, int fd)
+{
+	if (cntr->epfd < 0 || fd < 0)
+		return;
+	epoll_ctl(cntr->epfd, EPOLL_CTL_DEL, fd, NULL);
+	epoll_ctl(cntr->sources_fd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+static int watch_fd(struct ofi_cntr *cntr, int fd)
+{
+	int ret = ofi_wait_watch(cntr->epfd, fd);
+
+	if (!ret)
+		ret = ofi_wait_watch(cntr->sources_fd, fd);
+	if (ret)
+		unwatch_fd(cntr, fd);
+	return ret;
+}
+
 static int add_source(struct ofi_cntr *cntr, const struct ofi_cntr_source_ops *ops, void *object,
 		      int fd)
 {
@@ -58,12 +77,12 @@ static int add_source(struct ofi_cntr *cntr, const struct ofi_cntr_source_ops *o
 	if (!source)
 		return -FI_ENOMEM;
 	*source = (struct ofi_cntr_source){ .ops = ops, .object = object, .fd = fd, .count = 1 };
-	ret = ofi_wait_watch(cntr->sources_fd, fd);
+	ret = watch_fd(cntr, fd);
 	if (ret) {
 		free(source);
 		return ret;
 	}
-	cntr->mute += fd < 0;
+	cntr->mute += fd == OFI_CNTR_MUTE;
 	LIST_INSERT_HEAD(&cntr->sources, source, link);
 	return 0;
 }
@@ -81,14 +100,20 @@ int ofi_cntr_watch(struct ofi_cntr *cntr, const struct ofi_cntr_source_ops *ops,
 	else
 		ret = add_source(cntr, ops, object, fd);
 	ofi_unlock(&cntr->lock);
+	if (ret)
+		FI_WARN_SPARSE(
+			cntr->prov, FI_LOG_CNTR, "counter %p: watching what it counts: %s%s\n",
+			(void *)cntr, fi_strerror(-ret),
+			ret == -FI_EINVAL
+				? "; Linux limits how many counters with descriptors wait for the same completions, see fi_cntr(3); use FI_PROGRESS_AUTO, or FI_WAIT_NONE"
+				: "");
 	return ret;
 }
 
 static void remove_source(struct ofi_cntr *cntr, struct ofi_cntr_source *source)
 {
-	if (cntr->sources_fd >= 0 && source->fd >= 0)
-		epoll_ctl(cntr->sources_fd, EPOLL_CTL_DEL, source->fd, NULL);
-	cntr->mute -= source->fd < 0;
+	unwatch_fd(cntr, source->fd);
+	cntr->mute -= source->fd == OFI_CNTR_MUTE;
 	LIST_REMOVE(source, link);
 	free(source);
 }
@@ -501,8 +526,6 @@ static int open_wait(struct ofi_cntr *cntr, const struct fi_cntr_attr *attr,
 	cntr->sources_fd = epoll_create1(EPOLL_CLOEXEC);
 	ret = cntr->epfd < 0 || cntr->sources_fd < 0 ? -errno
 						     : ofi_wait_watch(cntr->epfd, cntr->wait.fd);
-	if (!ret)
-		ret = ofi_wait_watch(cntr->epfd, cntr->sources_fd);
 	if (ret || attr->wait_obj != FI_WAIT_SET)
 		return ret;
 	return ofi_waitset_join(attr->wait_set, fabric, &cntr->member, &cntr->fid.fid, cntr->epfd,

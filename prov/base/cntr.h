@@ -35,6 +35,11 @@ struct ofi_cntr_source_ops {
 
 struct ofi_cntr_source; /* private to cntr.c */
 
+enum {
+	OFI_CNTR_MUTE = -1, /* has no descriptor: it must be polled */
+	OFI_CNTR_SELF = -2, /* has a thread that counts, and so wakes the sleepers itself */
+};
+
 /*
  * A counter has changed if one of these differs. If it was set and has the same value again, only
  * `writes` differs.
@@ -63,9 +68,12 @@ struct ofi_cntr {
 	struct ofi_trigger_list waiting; /* sorted by threshold */
 	LIST_ENTRY(ofi_cntr) trigger_link;
 	LIST_HEAD(, ofi_cntr_watch) watches;
-	/* The descriptor for FI_GETWAIT, which watches wait.fd and sources_fd; or -1. */
+	/*
+	 * The descriptor for FI_GETWAIT, which watches wait.fd and the sources, or -1. It watches
+	 * these itself, because Linux permits fewer ways to a descriptor the longer they are.
+	 */
 	int epfd;
-	int sources_fd;	      /* watches the sources, or -1 */
+	int sources_fd;	      /* watches the sources for fi_cntr_wait, or -1 */
 	struct ofi_lock lock; /* guards what follows */
 	LIST_HEAD(, ofi_cntr_source) sources;
 	unsigned int mute;	     /* number of sources without a descriptor */
@@ -96,8 +104,8 @@ int ofi_cntr_open(const struct fi_provider *prov, struct ofi_ref *parent,
 		  const struct ofi_ref *fabric, struct ofi_triggers *triggers,
 		  const struct fi_cntr_attr *attr, struct fid_cntr **cntr, void *context);
 /*
- * Registers a source, identified by its object, which may be registered several times. fd is -1 if
- * it has no descriptor. Returns 0 or -errno.
+ * Registers a source, identified by its object, which may be registered several times. fd is its
+ * descriptor, or one of OFI_CNTR_*. Returns 0 or -errno.
  */
 int ofi_cntr_watch(struct ofi_cntr *cntr, const struct ofi_cntr_source_ops *ops, void *object,
 		   int fd);

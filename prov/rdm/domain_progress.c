@@ -74,7 +74,8 @@ static const struct ofi_cntr_source_ops source = {
 
 int ofi_rdm_domain_progress_watch(struct ofi_rdm_domain_progress *progress, struct ofi_cntr *cntr)
 {
-	return ofi_cntr_watch(cntr, &source, progress, progress->epfd);
+	return ofi_cntr_watch(cntr, &source, progress,
+			      progress->running ? OFI_CNTR_SELF : progress->epfd);
 }
 
 void ofi_rdm_domain_progress_unwatch(struct ofi_rdm_domain_progress *progress,
