@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 #include "prov/base/wait.h"
 #include "prov/verbs/dgram/av.h"
 #include "prov/verbs/provider/prov.h"
@@ -157,13 +158,27 @@ static void test_many(void **state)
 	finish();
 }
 
+/* An answer waits for the next send to its address, however late that comes. */
+static void test_seldom(void **state)
+{
+	fi_addr_t addr = add(5);
+
+	(void)state;
+	assert_int_equal(send_err(addr), EAGAIN);
+	rig_late = RIG_THERE;
+	usleep(1000 * (2 * PATIENCE_MS + 10));
+	assert_int_equal(send_err(addr), 0);
+	assert_int_equal(rig_late_asked, 1);
+	finish();
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, begin, rig_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_comes),   TEST(test_nobody), TEST(test_silence),
-		TEST(test_removed), TEST(test_many),
+		TEST(test_removed), TEST(test_many),   TEST(test_seldom),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

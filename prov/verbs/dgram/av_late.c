@@ -81,6 +81,7 @@ static struct vrb_late_addr *late_of(struct vrb_late *late, fi_addr_t addr,
 	LIST_FOREACH (one, &late->addrs, next)
 		if (one->addr == addr && !memcmp(&one->to, to, sizeof(*to)))
 			return one;
+	late_sweep(late, now);
 	one = late->count < LATE_MAX ? calloc(1, sizeof(*one)) : NULL;
 	if (!one)
 		return NULL;
@@ -179,7 +180,6 @@ bool vrb_late_find(struct vrb_av *av, fi_addr_t addr)
 	if (!ip)
 		return true; /* another thread has set it or removed the address */
 	ofi_lock(&late->lock);
-	late_sweep(late, now);
 	one = late_of(late, addr, &to, now);
 	if (one)
 		err = late_ask(av, one, now);
