@@ -218,7 +218,7 @@ static void warn_refused(const struct ofi_rdm_peer *peer)
 
 /*
  * A reject without a reason of this protocol means that no endpoint listens there, or that its host
- * has too many requests for it: the attempt is repeated.
+ * has too many requests for it: the attempt is repeated. If the host says which, it is not silent.
  */
 static void conn_rejected(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 {
@@ -230,6 +230,11 @@ static void conn_rejected(struct vrb_rc_conn *conn, const struct rdma_cm_event *
 	if (error == OFI_RDM_WIRE_E_VERSION)
 		cm.reason = OFI_RDM_CMWIRE_VERSION;
 	else if (error || cm.kind != OFI_RDM_CMWIRE_REJECT) {
+		if (conn->ud && vrb_rdm_conn_is_crowd(event, error)) {
+			vrb_rdm_conn_heard(conn->peer);
+			input.event = OFI_RDM_CONN_ANSWERED;
+			vrb_rdm_conn_step(conn->peer, input);
+		}
 		vrb_rdm_conn_step_failed(conn->peer, FI_ECONNREFUSED);
 		return;
 	}

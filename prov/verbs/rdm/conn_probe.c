@@ -14,8 +14,6 @@
 #include "prov/verbs/cm/cm_wire.h"
 #include "prov/verbs/provider/prov.h"
 
-#define SIDR_REJECT 2 /* IB_SIDR_REJECT of the kernel; it sends 1 if nobody listens */
-
 static bool probe_begin(struct vrb_rdm_host_probe *probe)
 {
 	struct vrb_cm *cm = vrb_rdm_conn_cm(probe->ep);
@@ -126,9 +124,9 @@ static void ask_answered(struct vrb_rdm_host_probe *probe, const struct rdma_cm_
 	uint64_t known = vrb_rc_peer(probe->peer)->policy.known;
 	struct ofi_rdm_cmwire cm;
 	enum ofi_rdm_wire_error error = vrb_rdm_conn_parse(event, &cm);
-	bool waits = error == OFI_RDM_WIRE_E_SHORT && event->status == SIDR_REJECT;
 
-	if (!conn || !conn->ud || conn->state >= VRB_RC_CONN_ENDED || (probe->to_port && waits))
+	if (!conn || !conn->ud || conn->state >= VRB_RC_CONN_ENDED ||
+	    (probe->to_port && vrb_rdm_conn_is_crowd(event, error)))
 		return;
 	if (probe->to_port && (error || cm.kind != OFI_RDM_CMWIRE_REJECT ||
 			       cm.incarnation != known || cm.reason == OFI_RDM_CMWIRE_STALE))
