@@ -64,7 +64,7 @@ static void schedule_tick(struct ofi_rdm_ep *ep)
 	     !TAILQ_EMPTY(&conns->starved)) &&
 	    next > now + CROWD_MS)
 		next = now + CROWD_MS;
-	if (!TAILQ_EMPTY(&conns->set.ups) && next > conns->watch)
+	if (conns->set.open && next > conns->watch)
 		next = conns->watch;
 	next = first_deferred_free(ep, next);
 	if (due != UINT64_MAX && now + due < next)
@@ -426,18 +426,19 @@ void vrb_rdm_conn_feed(struct ofi_rdm_ep *ep)
 }
 
 /*
- * Returns true if the endpoint waits for the peer and has nothing in flight that would fail if the
- * peer's host were gone.
+ * Returns true if the endpoint waits for the peer, or for its answer to BYE, and has nothing in
+ * flight that would fail if the peer's host were gone.
  */
 static bool is_awaited(const struct ofi_rdm_peer *peer)
 {
 	const struct vrb_rc_conn *conn = vrb_rc_peer(peer)->conn;
 
-	if (!conn || !conn->live || !ofi_rdm_is_awaited(peer))
+	if (!conn || !conn->live ||
+	    (vrb_rc_peer(peer)->policy.state == OFI_RDM_CONN_UP && !ofi_rdm_is_awaited(peer)))
 		return false;
 	if (conn->ud)
 		return vrb_ud_conn_quiet(conn);
-	return conn->shm ? vrb_shm_is_quiet(conn) : vrb_rc_conn_idle(conn);
+	return vrb_rc_conn_is_quiet(conn) || (conn->shm && vrb_shm_is_quiet(conn));
 }
 
 /*
@@ -471,7 +472,8 @@ static void conn_watch(struct ofi_rdm_ep *ep)
 	for (i = 0; i < WATCHED && i < ep->peer_count; i++) {
 		conns->watched = conns->watched + 1 < ep->peer_count ? conns->watched + 1 : 0;
 		peer = ep->peers[conns->watched];
-		if (vrb_rc_peer(peer)->policy.state == OFI_RDM_CONN_UP)
+		if (vrb_rc_peer(peer)->policy.state == OFI_RDM_CONN_UP ||
+		    vrb_rc_peer(peer)->policy.state == OFI_RDM_CONN_LEAVING)
 			watch_peer(peer);
 	}
 }

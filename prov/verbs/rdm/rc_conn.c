@@ -378,9 +378,7 @@ bool vrb_rc_conn_touch(struct vrb_rc_conn *conn, struct ofi_rdm_flow *flow)
 
 void vrb_rc_conn_probe(struct vrb_rc_conn *conn, struct ofi_rdm_flow *flow)
 {
-	const struct vrb_rdm_slot *newest = &conn->slots[(conn->head - 1) & conn->mask];
-
-	if (!vrb_rc_conn_idle(conn) && newest->flags & OFI_RDM_SILENT)
+	if (!vrb_rc_conn_idle(conn) && vrb_rc_conn_is_quiet(conn))
 		vrb_rc_conn_touch(conn, flow);
 }
 

@@ -247,6 +247,16 @@ static inline bool vrb_rc_conn_idle(const struct vrb_rc_conn *conn)
 	return conn->head == conn->tail;
 }
 
+/*
+ * Returns true if nothing shows that the peer's device still answers: silent work requests do not
+ * complete by themselves.
+ */
+static inline bool vrb_rc_conn_is_quiet(const struct vrb_rc_conn *conn)
+{
+	return vrb_rc_conn_idle(conn) ||
+	       conn->slots[(conn->head - 1) & conn->mask].flags & OFI_RDM_SILENT;
+}
+
 /* Returns the completion of a work request that the library has carried out. */
 static inline struct ibv_wc vrb_rdm_wc_sent(uint64_t wr_id, uint32_t number)
 {

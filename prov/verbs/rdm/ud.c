@@ -417,10 +417,7 @@ bool vrb_ud_conn_quiet(const struct vrb_rc_conn *conn)
 		return true;
 	if (ud->turn || ud->flying || ud->reads || vrb_ud_back_drains(ud))
 		return false;
-	if (!ud->rc || !ud->rc->used || vrb_rc_conn_idle(conn))
-		return true;
-	/* Silent work requests of a queue pair do not complete by themselves. */
-	return conn->slots[(conn->head - 1) & conn->mask].flags & OFI_RDM_SILENT;
+	return !ud->rc || !ud->rc->used || vrb_rc_conn_is_quiet(conn);
 }
 
 /* The device reports reads of its own. */
