@@ -397,20 +397,21 @@ static void cntr_nap(struct ofi_cntr *cntr, struct ofi_sleeper *sleeper, uint64_
 				  left < 0 || left > NAP_MS ? NAP_MS : left);
 }
 
+/* What comes until the last check counts, even if the time is over by then. */
 static int wait_for(struct ofi_cntr *cntr, struct ofi_sleeper *sleeper, uint64_t threshold,
 		    int timeout)
 {
 	uint64_t errors = errors_of(cntr), start = ofi_now_ms();
-	int ret, left;
+	int ret, left = timeout;
 
 	for (;;) {
 		ofi_cntr_progress(cntr);
 		ret = cntr_reached(cntr, threshold, errors);
 		if (ret != -FI_EAGAIN)
 			return ret;
-		left = ofi_wait_left(start, timeout);
 		if (!left)
 			return -FI_ETIMEDOUT;
+		left = ofi_wait_left(start, timeout);
 		cntr_nap(cntr, sleeper, threshold, errors, left);
 	}
 }

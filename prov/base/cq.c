@@ -174,15 +174,20 @@ static int cq_sleep(void *object, int timeout)
 	return ret ? 0 : -FI_EAGAIN;
 }
 
-/* Returns 0 to poll again; -FI_EAGAIN if a signal, an interrupt or the timeout ends the wait. */
-static int cq_nap(struct ofi_cq *cq, struct ofi_sleeper *sleeper, uint64_t start, int timeout)
+/*
+ * Returns 0 to poll again; -FI_EAGAIN if a signal, an interrupt or the timeout ends the wait. *left
+ * is the time that was left before the last poll: what came after it was over still counts.
+ */
+static int cq_nap(struct ofi_cq *cq, struct ofi_sleeper *sleeper, uint64_t start, int timeout,
+		  int *left)
 {
 	struct ofi_cq_slow *slow = cq->slow;
-	int left = ofi_wait_left(start, timeout), ret;
+	int ret;
 
 	ofi_sleeper_look(sleeper);
-	if (ofi_sleeper_ended(sleeper) || !left)
+	if (ofi_sleeper_ended(sleeper) || !*left)
 		return -FI_EAGAIN;
+	*left = ofi_wait_left(start, timeout);
 	if (slow->epfd < 0) {
 		sched_yield();
 		return 0;
@@ -192,7 +197,7 @@ static int cq_nap(struct ofi_cq *cq, struct ofi_sleeper *sleeper, uint64_t start
 		return ret == -FI_EAGAIN ? 0 : ret;
 	if (slow->stats)
 		ofi_stats_add_shared(slow->stats, OFI_STATS_SLEEPS, 1);
-	return ofi_sleeper_sleep(sleeper, cq_sleep, cq, left);
+	return ofi_sleeper_sleep(sleeper, cq_sleep, cq, *left);
 }
 
 ssize_t ofi_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src,
@@ -202,6 +207,7 @@ ssize_t ofi_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
 	size_t done = 0, want = ofi_cq_threshold(cq->slow->cond, cond, count);
 	struct ofi_sleeper sleeper;
 	uint64_t start = ofi_now_ms();
+	int left = timeout;
 	ssize_t ret;
 	char *at;
 
@@ -218,7 +224,7 @@ ssize_t ofi_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
 			done += ret;
 		if (done >= want || (ret < 0 && ret != -FI_EAGAIN))
 			break;
-		ret = cq_nap(cq, &sleeper, start, timeout);
+		ret = cq_nap(cq, &sleeper, start, timeout, &left);
 	} while (!ret);
 	ofi_sleeper_leave(&sleeper);
 	return done ? (ssize_t)done : ret;

@@ -73,9 +73,9 @@ int ofi_waitset_trywait(struct ofi_waitset *set)
 static int waitset_sleep(void *object, int left)
 {
 	struct ofi_waitset *set = object;
-	int ret = left ? ofi_wait_sleep(&set->wait, left) : -FI_ETIMEDOUT;
+	int ret = ofi_wait_sleep(&set->wait, left);
 
-	return !ret && set->wait.obj == FI_WAIT_YIELD ? -FI_EAGAIN : ret;
+	return set->wait.obj == FI_WAIT_YIELD ? -FI_EAGAIN : ret;
 }
 
 /* Returns true if some thread has found a member ready since this thread last asked. */
@@ -97,12 +97,13 @@ static bool was_found(const struct ofi_waitset *set)
 	return found;
 }
 
+/* What comes until the last check counts, even if the time is over by then. */
 static int waitset_wait(struct fid_wait *fid, int timeout)
 {
 	struct ofi_waitset *set = (struct ofi_waitset *)fid;
 	struct ofi_sleeper sleeper;
 	uint64_t start = ofi_now_ms();
-	int ret;
+	int left = timeout, ret;
 
 	ofi_sleeper_begin(&sleeper, &set->found);
 	do {
@@ -112,8 +113,12 @@ static int waitset_wait(struct fid_wait *fid, int timeout)
 			ret = ret == -FI_EAGAIN ? 0 : ret;
 			break;
 		}
-		ret = ofi_sleeper_sleep(&sleeper, waitset_sleep, set,
-					ofi_wait_left(start, timeout));
+		if (!left) {
+			ret = -FI_ETIMEDOUT;
+			break;
+		}
+		left = ofi_wait_left(start, timeout);
+		ret = ofi_sleeper_sleep(&sleeper, waitset_sleep, set, left);
 	} while (ret == -FI_EAGAIN);
 	if (!ret)
 		was_found(set);

@@ -39,6 +39,7 @@ struct fake_source {
 	unsigned int ready; /* counted when it is looked for; atomic */
 	unsigned int looked;
 	int fd;
+	bool stopped; /* the thread gets no processor after its next look */
 };
 
 static bool take(struct fake_source *source)
@@ -53,7 +54,14 @@ static bool take(struct fake_source *source)
 
 static void source_progress(void *object)
 {
-	take(object);
+	struct fake_source *source = object;
+
+	take(source);
+	if (!source->stopped)
+		return;
+	usleep(2 * SHORT * 1000);
+	source->ready++;
+	source->stopped = false;
 }
 
 static int source_arm(void *object)
@@ -367,6 +375,25 @@ static void test_source_wakes(void **state)
 	}
 }
 
+/* A completion that comes after the timeout, but before the call has noticed, is counted. */
+static void test_looks_before_it_times_out(void **state)
+{
+	struct fake_source source;
+	struct fid_cntr *cntr;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]) * 2; i++) {
+		cntr = open_cntr(kinds[i / 2]);
+		watch(cntr, &source, i % 2);
+		source.stopped = true;
+		assert_int_equal(fi_cntr_wait(cntr, 1, SHORT), 0);
+		assert_int_equal(fi_cntr_wait(cntr, 2, SHORT), -FI_ETIMEDOUT);
+		unwatch(cntr, &source);
+		close_cntr(cntr);
+	}
+}
+
 static int try(struct fid_cntr *cntr)
 {
 	return ofi_cntr_trywait(&cntr->fid);
@@ -547,6 +574,7 @@ int main(void)
 		cmocka_unit_test(test_many_waiters),
 		cmocka_unit_test(test_source),
 		cmocka_unit_test(test_source_wakes),
+		cmocka_unit_test(test_looks_before_it_times_out),
 		cmocka_unit_test(test_trywait),
 		cmocka_unit_test(test_trywait_deaf),
 		cmocka_unit_test(test_trywait_and_wait),

@@ -14,12 +14,21 @@ static struct ofi_ref domain, other;
 static struct ofi_cq cq;
 static struct ofi_cq_slow slow;
 static int ready, tries, errors;
+static bool stopped; /* the thread gets no processor after its next read */
+
+enum { TIMEOUT = 20 }; /* ms */
 
 static ssize_t read_one(struct fid_cq *fid, void *buf, size_t count)
 {
 	struct fi_cq_entry *entry = buf;
 
 	assert_ptr_equal(fid, &cq.fid);
+	if (stopped) {
+		usleep(2 * TIMEOUT * 1000);
+		ready++;
+		stopped = false;
+		return -FI_EAGAIN;
+	}
 	if (!ready || !count)
 		return -FI_EAGAIN;
 	entry->op_context = &ready;
@@ -165,6 +174,24 @@ static void yields(void **state)
 	ready = 1;
 	assert_int_equal(fi_cq_sread(&cq.fid, &entry, 1, NULL, 1), 1);
 	ofi_cq_fini(&cq);
+}
+
+/* A completion that comes after the timeout, but before the call has noticed, is read. */
+static void reads_before_it_times_out(void **state)
+{
+	static const enum fi_wait_obj kinds[] = { FI_WAIT_FD, FI_WAIT_YIELD };
+	struct fi_cq_entry entry;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		open_cq(kinds[i]);
+		tries = 2;
+		stopped = true;
+		assert_int_equal(fi_cq_sread(&cq.fid, &entry, 1, NULL, TIMEOUT), 1);
+		assert_int_equal(fi_cq_sread(&cq.fid, &entry, 1, NULL, TIMEOUT), -FI_EAGAIN);
+		ofi_cq_fini(&cq);
+	}
 }
 
 static void reads_errors(void **state)
@@ -435,6 +462,7 @@ int main(void)
 		cmocka_unit_test(sleeps),
 		cmocka_unit_test(yields),
 		cmocka_unit_test(forgets_a_canceled_thread),
+		cmocka_unit_test(reads_before_it_times_out),
 		cmocka_unit_test(reads_errors),
 		cmocka_unit_test(whose),
 		cmocka_unit_test(test_peer),

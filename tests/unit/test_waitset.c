@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
@@ -222,6 +223,42 @@ static void test_woken(void **state)
 	close_fid(&set->fid);
 }
 
+/* Something happens after the first check, while the thread gets no processor. */
+static int try_and_stop(struct fid *fid)
+{
+	const uint64_t one = 1;
+	struct pollfd pfd = { .fd = (int)(intptr_t)fid->context, .events = POLLIN };
+
+	if (poll(&pfd, 1, 0) == 1)
+		return -FI_EAGAIN;
+	usleep(2 * SHORT * 1000);
+	assert_int_equal(write(pfd.fd, &one, sizeof(one)), sizeof(one));
+	return 0;
+}
+
+/* What happens after the timeout, but before the call has noticed, is found. */
+static void test_looks_before_it_times_out(void **state)
+{
+	static const enum fi_wait_obj kinds[] = { FI_WAIT_FD, FI_WAIT_YIELD };
+	struct ofi_waitset_member member;
+	struct fid_wait *set;
+	struct fid fid = { 0 };
+	int i, fd;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		fd = eventfd(0, EFD_NONBLOCK);
+		fid.context = (void *)(intptr_t)fd;
+		set = open_set(kinds[i]);
+		assert_int_equal(ofi_waitset_join(set, &fabric, &member, &fid, fd, try_and_stop),
+				 0);
+		assert_int_equal(fi_wait(set, SHORT), 0);
+		ofi_waitset_leave(&member);
+		close(fd);
+		close_fid(&set->fid);
+	}
+}
+
 static bool readable(int fd)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
@@ -410,6 +447,7 @@ int main(void)
 		cmocka_unit_test(test_member_calls),
 		cmocka_unit_test(test_wait),
 		cmocka_unit_test(test_woken),
+		cmocka_unit_test(test_looks_before_it_times_out),
 		cmocka_unit_test(test_getwait),
 		cmocka_unit_test(test_parent_of_members),
 		cmocka_unit_test(test_canceled),
