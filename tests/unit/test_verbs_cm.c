@@ -5,8 +5,10 @@
 #include "unit.h"
 #include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -395,6 +397,61 @@ static void no_thread(void **state)
 	assert_null(strstr(log, "loaded"));
 }
 
+/* The host has one interface, with the address of the requests. */
+int __wrap_getifaddrs(struct ifaddrs **list);
+void __wrap_freeifaddrs(struct ifaddrs *list);
+
+int __wrap_getifaddrs(struct ifaddrs **list)
+{
+	static struct sockaddr_in addr;
+	static struct ifaddrs one = { .ifa_name = (char *)"eth0", .ifa_addr = (void *)&addr };
+
+	addr.sin_family = AF_INET;
+	inet_pton(AF_INET, "10.0.0.1", &addr.sin_addr);
+	*list = &one;
+	return 0;
+}
+
+void __wrap_freeifaddrs(struct ifaddrs *list)
+{
+	(void)list;
+}
+
+/* Returns the event of a request to a listener on all addresses. */
+static int request_with(const char *iface)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET };
+	struct fid_pep *pep;
+	struct fi_info *info;
+	int event;
+
+	free(bed.info->src_addr);
+	bed.info->src_addr = memcpy(malloc(sizeof(any)), &any, sizeof(any));
+	bed.info->src_addrlen = sizeof(any);
+	assert_int_equal(vrb_pep_open(&bed.fabric.fid, bed.info, &pep, NULL), 0);
+	assert_int_equal(fi_pep_bind(pep, &bed.eq->fid, 0), 0);
+	assert_int_equal(fi_listen(pep), 0);
+	vrb_params.iface = iface;
+	fake_request(&bed, fake.last_id, "");
+	fake_settle();
+	vrb_params.iface = NULL;
+	event = fake_read(bed.eq, NULL, &info);
+	if (info)
+		assert_int_equal(fi_reject(pep, info->handle, NULL, 0), 0);
+	fi_freeinfo(info);
+	assert_int_equal(fi_close(&pep->fid), 0);
+	return event;
+}
+
+/* A listener on all addresses does not serve an interface that FI_VERBS_IFACE leaves out. */
+static void no_request_through_another_interface(void **state)
+{
+	(void)state;
+	assert_int_equal(request_with(NULL), FI_CONNREQ);
+	assert_int_equal(request_with("eth0"), FI_CONNREQ);
+	assert_int_equal(request_with("ib0,eth1"), 0);
+}
+
 static void *bombard(void *arg)
 {
 	int i;
@@ -492,6 +549,7 @@ int main(void)
 		test(no_id),
 		test(no_id_permitted),
 		test(no_thread),
+		test(no_request_through_another_interface),
 		test(closing_while_events_come),
 		test(forks_wait_for_binding),
 	};

@@ -12,6 +12,7 @@
 #include "prov/verbs/provider/err.h"
 #include "prov/base/name.h"
 #include "pep.h"
+#include "prov/verbs/discovery/netdev.h"
 #include "prov/verbs/provider/prov.h"
 #include "req.h"
 #include "prov/base/ep.h"
@@ -180,12 +181,13 @@ static struct rdma_cm_id *pep_event(struct vrb_pep *pep, const struct rdma_cm_ev
 	}
 	if (is_crowded(pep))
 		return event->id;
-	info = request_info(pep, event->id);
+	info = vrb_addr_left_out(rdma_get_local_addr(event->id)) ? NULL
+								 : request_info(pep, event->id);
 	req = info ? vrb_req_new(&pep->fabric->cm, event, pep) : NULL;
 	if (!req) {
 		FI_WARN_SPARSE(
 			&vrb_prov, FI_LOG_EP_CTRL,
-			"passive endpoint %p: a connection request through device %s is refused: no memory, or the device is left out by a parameter, belongs to another fabric, or does not support what the endpoint's fi_info requires\n",
+			"passive endpoint %p: a connection request through device %s is refused: no memory, or the device or the address is left out by a parameter, or the device belongs to another fabric, or does not support what the endpoint's fi_info requires\n",
 			(void *)pep, ibv_get_device_name(event->id->verbs->device));
 		fi_freeinfo(info);
 		return event->id;

@@ -108,6 +108,22 @@ static int add_addr(struct vrb_port *port, const void *sa, const char *netdev, u
 	return 0;
 }
 
+bool vrb_addr_left_out(const struct sockaddr *sa)
+{
+	struct ifaddrs *all, *ifa;
+	bool out = true;
+
+	if (!vrb_params.iface || ofi_addr_is_loopback(sa))
+		return false;
+	if (getifaddrs(&all))
+		return true;
+	for (ifa = all; ifa && out; ifa = ifa->ifa_next)
+		out = !ifa->ifa_addr || !ofi_addr_same_host(ifa->ifa_addr, sa) ||
+		      !vrb_name_listed(ifa->ifa_name, vrb_params.iface);
+	freeifaddrs(all);
+	return out;
+}
+
 /* An IPv4 address may have a label such as "eth0:1" as its name. */
 static bool is_of(const struct ifaddrs *ifa, const char *netdev)
 {

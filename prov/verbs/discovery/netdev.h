@@ -24,6 +24,11 @@ bool vrb_gid_has_ip(const struct ibv_gid_entry *gid, const struct ifaddrs *all,
 		    const struct sockaddr *sa, uint16_t *pkey);
 void vrb_port_addrs_free(struct vrb_port *port);
 /*
+ * Returns true if FI_VERBS_IFACE leaves out an address of this host: none of the interfaces that
+ * have it is named. Loopback addresses are never left out.
+ */
+bool vrb_addr_left_out(const struct sockaddr *sa);
+/*
  * Returns the rank of an address, nearest first: routable IPv4, IPv6, link-local, InfiniBand's own.
  */
 int vrb_addr_rank(const struct sockaddr *sa);
