@@ -14,7 +14,8 @@
 #include "stats.h"
 #include "refuse.h"
 
-size_t ofi_cq_threshold(enum fi_cq_wait_cond wait_cond, const void *cond, size_t count)
+/* Returns the number of entries, at most count, that satisfies the wait condition. */
+static size_t cq_threshold(enum fi_cq_wait_cond wait_cond, const void *cond, size_t count)
 {
 	size_t want = 1;
 
@@ -204,7 +205,7 @@ ssize_t ofi_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
 			 const void *cond, int timeout)
 {
 	struct ofi_cq *cq = (struct ofi_cq *)fid;
-	size_t done = 0, want = ofi_cq_threshold(cq->slow->cond, cond, count);
+	size_t done = 0, want = cq_threshold(cq->slow->cond, cond, count);
 	struct ofi_sleeper sleeper;
 	uint64_t start = ofi_now_ms();
 	int left = timeout;

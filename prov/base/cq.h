@@ -114,8 +114,6 @@ static inline size_t ofi_cq_entry_size(enum fi_cq_format format)
 	return sizes[format];
 }
 
-/* Returns the number of entries, at most count, that satisfies the wait condition. */
-size_t ofi_cq_threshold(enum fi_cq_wait_cond wait_cond, const void *cond, size_t count);
 /*
  * Copies an error entry for an application of the given API version: the fields of `from` before
  * err_data, and len bytes of detail. The detail goes to the application's buffer if it provided

@@ -122,7 +122,6 @@ static bool range_gone(struct ofi_monitor *monitor, uintptr_t start, uintptr_t e
 	struct ofi_mr_region *region, *pending = cache->pending;
 	size_t at = count_up_to(cache, end - 1);
 
-	cache->changes++;
 	while ((region = next_overlap(cache, start, &at))) {
 		if (unmapped && start <= region->start && end >= region->end)
 			region->watched = false;
@@ -355,11 +354,8 @@ static struct ofi_mr_region *look_up(struct ofi_mr_cache *cache, uintptr_t start
 
 	ofi_lock(&cache->lock);
 	region = find_holder(cache, start, end, access);
-	if (region) {
-		if (!region->users++)
-			TAILQ_REMOVE(&cache->unused, region, link);
-		cache->hits++;
-	}
+	if (region && !region->users++)
+		TAILQ_REMOVE(&cache->unused, region, link);
 	ofi_unlock(&cache->lock);
 	return region;
 }

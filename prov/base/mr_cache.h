@@ -58,7 +58,6 @@ struct ofi_mr_cache {
 	struct ofi_mr_list dead;  /* regions to be deregistered */
 	struct ofi_mr_list spare; /* free objects for later registrations */
 	size_t spares;
-	uint64_t hits, changes;
 };
 
 /*

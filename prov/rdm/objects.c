@@ -23,7 +23,7 @@ void *ofi_rdm_chunks_grow(struct ofi_rdm_chunks *chunks, size_t size)
 	return grown[n];
 }
 
-void ofi_rdm_chunks_fini(struct ofi_rdm_chunks *chunks)
+static void chunks_fini(struct ofi_rdm_chunks *chunks)
 {
 	uint32_t i;
 
@@ -130,9 +130,9 @@ void ofi_rdm_recvs_drop(struct ofi_rdm_ep *ep)
 
 void ofi_rdm_objects_fini(struct ofi_rdm_ep *ep)
 {
-	ofi_rdm_chunks_fini(&ep->objects.outs);
-	ofi_rdm_chunks_fini(&ep->objects.recvs);
-	ofi_rdm_chunks_fini(&ep->ops);
+	chunks_fini(&ep->objects.outs);
+	chunks_fini(&ep->objects.recvs);
+	chunks_fini(&ep->ops);
 }
 
 static size_t outs_used(const struct ofi_rdm_ep *ep)

@@ -9,7 +9,6 @@
 
 /* Appends a zeroed chunk of objects of the size. Returns the chunk, or NULL when out of memory. */
 void *ofi_rdm_chunks_grow(struct ofi_rdm_chunks *chunks, size_t size);
-void ofi_rdm_chunks_fini(struct ofi_rdm_chunks *chunks);
 
 /* Returns the object with the index, or NULL. */
 static inline void *ofi_rdm_chunks_at(const struct ofi_rdm_chunks *chunks, uint32_t index,

@@ -443,7 +443,6 @@ static void test_attack(void **state)
 			fail_msg("%s", (char *)ret);
 	}
 	ofi_mr_cache_fini(&cache);
-	assert_true(cache.changes);
 }
 
 int main(void)

@@ -139,11 +139,10 @@ static void test_slices(void **state)
 		use(&cache, at + i * slice, slice);
 	assert_true(bytes <= 2 * count * (slice + PAGE));
 	assert_true(cache.size <= 2 * count * (slice + PAGE));
-	cache.hits = registrations = 0;
+	registrations = 0;
 	for (i = 0; i < count; i++)
 		use(&cache, at + i * slice, slice);
 	assert_int_equal(registrations, 0);
-	assert_int_equal(cache.hits, count);
 	close_cache(&cache);
 	munmap(at - offset, (count + 1) * slice);
 }
