@@ -10,16 +10,14 @@
 #include <rdma/providers/fi_log.h>
 #include "cntr.h"
 #include "ops.h"
-#include "src/ds/patience.h"
 #include "refuse.h"
 
 /*
  * A sleeper notices within this time that another thread queued work for a counter that nobody
  * reads.
  */
-#define NAP_MS 20
-/* fi_close waits at most this long for a thread that finishes work of the counter. */
-#define SETTLE_MS 10
+#define NAP_MS	   20
+#define LEAVING_US 100 /* interval at which fi_close looks for threads that finish work */
 
 struct ofi_cntr_source {
 	const struct ofi_cntr_source_ops *ops;
@@ -289,6 +287,15 @@ bool ofi_cntr_changed_since(const struct ofi_cntr *cntr, struct ofi_cntr_state *
 	       state->writes != before.writes;
 }
 
+void ofi_cntr_finish(struct ofi_cntr *cntr, bool good)
+{
+	if (!cntr)
+		return;
+	ofi_ref_leave(&cntr->ref);
+	ofi_cntr_count_result(cntr, good);
+	ofi_ref_left(&cntr->ref);
+}
+
 void ofi_cntr_write(struct ofi_cntr *cntr, uint64_t *what, uint64_t value)
 {
 	if (__atomic_exchange_n(what, value, __ATOMIC_SEQ_CST) != value)
@@ -442,16 +449,6 @@ static void cntr_free(struct ofi_cntr *cntr)
 	free(cntr);
 }
 
-/* A thread that counts the last work drops its reference a moment after the value changes. */
-static int cntr_settle(const struct ofi_cntr *cntr)
-{
-	struct ofi_patience patience = { .ms = SETTLE_MS };
-
-	while (ofi_ref_busy(&cntr->ref) && !ofi_patience_over(&patience))
-		sched_yield();
-	return ofi_ref_busy(&cntr->ref);
-}
-
 static int cntr_close(struct fid *fid)
 {
 	struct ofi_cntr *cntr = ofi_cntr((struct fid_cntr *)fid);
@@ -460,7 +457,9 @@ static int cntr_close(struct fid *fid)
 
 	if (ofi_ref_inherited(parent))
 		return 0;
-	ret = cntr_settle(cntr);
+	while (ofi_ref_is_leaving(&cntr->ref))
+		usleep(LEAVING_US);
+	ret = ofi_ref_busy(&cntr->ref);
 	if (ret)
 		return ofi_refuse(
 			cntr->prov, FI_LOG_CNTR, ret,

@@ -53,7 +53,7 @@ enum { OFI_CNTR_TRIED = 1, OFI_CNTR_WAITED = 2 };
 
 struct ofi_cntr {
 	struct fid_cntr fid;
-	struct ofi_ref ref; /* bound endpoints */
+	struct ofi_ref ref; /* bound endpoints, and work */
 	struct ofi_ref *parent;
 	const struct fi_provider *prov;
 	uint64_t value, errors; /* atomic */
@@ -181,6 +181,9 @@ static inline void ofi_cntr_count_result(struct ofi_cntr *cntr, bool good)
 	else
 		ofi_cntr_count_error(cntr, 1);
 }
+
+/* Does the same for an operation that has a reference on the counter, and drops it. */
+void ofi_cntr_finish(struct ofi_cntr *cntr, bool good);
 
 /* Counts an operation that reads and writes; a counter of both counts once. Each may be NULL. */
 static inline void ofi_cntr_count_both(struct ofi_cntr *read, struct ofi_cntr *write)

@@ -45,6 +45,36 @@ static inline bool ofi_ref_put_last(struct ofi_ref *ref)
 	return !__atomic_sub_fetch(&ref->children, 1, __ATOMIC_ACQ_REL);
 }
 
+/*
+ * A reference is leaving while its thread does what may make others close the object, and then
+ * drops it: fi_close waits for that instead of returning -FI_EBUSY. The second function undoes the
+ * first one, the third drops the reference.
+ */
+enum { OFI_REF_LEAVING = 1 << 20 };
+
+static inline void ofi_ref_leave(struct ofi_ref *ref)
+{
+	__atomic_add_fetch(&ref->children, OFI_REF_LEAVING - 1, __ATOMIC_RELAXED);
+}
+
+static inline void ofi_ref_return(struct ofi_ref *ref)
+{
+	__atomic_sub_fetch(&ref->children, OFI_REF_LEAVING - 1, __ATOMIC_RELEASE);
+}
+
+static inline void ofi_ref_left(struct ofi_ref *ref)
+{
+	__atomic_sub_fetch(&ref->children, OFI_REF_LEAVING, __ATOMIC_RELEASE);
+}
+
+/* Returns true if all references that are left are dropped in a moment. */
+static inline bool ofi_ref_is_leaving(const struct ofi_ref *ref)
+{
+	int children = __atomic_load_n(&ref->children, __ATOMIC_ACQUIRE);
+
+	return children && !(children % OFI_REF_LEAVING);
+}
+
 static inline int ofi_ref_busy(const struct ofi_ref *ref)
 {
 	return __atomic_load_n(&ref->children, __ATOMIC_ACQUIRE) ? -FI_EBUSY : 0;

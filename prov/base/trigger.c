@@ -114,18 +114,25 @@ static void set_parked(struct ofi_triggers *triggers, bool parked)
 	__atomic_store_n(&triggers->parked, parked, __ATOMIC_RELAXED);
 }
 
-/* Releases the lock while the work runs; nobody else removes it from the list meanwhile. */
+/*
+ * Releases the lock while the work runs; nobody else removes it from the list meanwhile. Returns
+ * true if it is done. Then its reference is leaving, because others see that it is.
+ */
 static bool trigger_fire(struct ofi_triggers *triggers, struct ofi_trigger *trigger)
 {
+	struct ofi_ref *ref = &trigger->cntr->ref;
 	int ret;
 
 	if (follows_blocked(triggers, trigger))
 		return false;
 	triggers->firing = trigger;
+	ofi_ref_leave(ref);
 	ofi_unlock(&triggers->lock);
 	ret = trigger->fire(trigger);
 	ofi_lock(&triggers->lock);
 	triggers->firing = NULL;
+	if (ret)
+		ofi_ref_return(ref);
 	if (ret == -FI_EAGAIN)
 		set_parked(triggers, false);
 	return !ret;
@@ -135,6 +142,7 @@ static bool trigger_fire(struct ofi_triggers *triggers, struct ofi_trigger *trig
 static bool fire_ready(struct ofi_triggers *triggers)
 {
 	struct ofi_trigger *trigger, *next;
+	struct ofi_cntr *cntr;
 	bool done, any = false;
 
 	for (trigger = TAILQ_FIRST(&triggers->ready); trigger; trigger = next) {
@@ -143,7 +151,9 @@ static bool fire_ready(struct ofi_triggers *triggers)
 		if (!done)
 			continue;
 		TAILQ_REMOVE(&triggers->ready, trigger, link);
-		ofi_trigger_finish(trigger);
+		cntr = trigger->cntr;
+		trigger->drop(trigger);
+		ofi_ref_left(&cntr->ref);
 		any = true;
 	}
 	return any;

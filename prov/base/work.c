@@ -469,29 +469,32 @@ static ssize_t queue_operation(struct ofi_domain *domain, const struct ofi_work_
 
 struct count {
 	struct ofi_trigger trigger;
-	struct ofi_cntr *cntr; /* referenced */
+	struct ofi_cntr *cntr; /* referenced; NULL once the operation is done */
 	uint64_t value;
+	bool set; /* not add */
 };
 
 static void count_free(struct ofi_trigger *trigger)
 {
-	ofi_ref_put(&((struct count *)trigger)->cntr->ref);
+	const struct count *count = (const struct count *)trigger;
+
+	if (count->cntr)
+		ofi_ref_put(&count->cntr->ref);
 	free(trigger);
 }
 
-static int count_set(struct ofi_trigger *trigger)
+static int count_fire(struct ofi_trigger *trigger)
 {
-	const struct count *count = (const struct count *)trigger;
+	struct count *count = (struct count *)trigger;
+	struct ofi_cntr *cntr = count->cntr;
 
-	ofi_cntr_write(count->cntr, &count->cntr->value, count->value);
-	return 0;
-}
-
-static int count_add(struct ofi_trigger *trigger)
-{
-	const struct count *count = (const struct count *)trigger;
-
-	ofi_cntr_count(count->cntr, count->value);
+	count->cntr = NULL;
+	ofi_ref_leave(&cntr->ref);
+	if (count->set)
+		ofi_cntr_write(cntr, &cntr->value, count->value);
+	else
+		ofi_cntr_count(cntr, count->value);
+	ofi_ref_left(&cntr->ref);
 	return 0;
 }
 
@@ -513,10 +516,11 @@ static ssize_t queue_count(struct ofi_domain *domain, const struct fi_deferred_w
 			     .threshold = from->threshold,
 			     .errors = true,
 			     .key = from,
-			     .fire = from->op_type == FI_OP_CNTR_SET ? count_set : count_add,
+			     .fire = count_fire,
 			     .drop = count_free },
 		.cntr = to,
 		.value = from->op.cntr->value,
+		.set = from->op_type == FI_OP_CNTR_SET,
 	};
 	ofi_ref_get(&to->ref);
 	ofi_triggers_add(&domain->triggers, &count->trigger);

@@ -40,7 +40,8 @@ void ofi_rdm_work_done(struct ofi_rdm_ep *ep, struct ofi_rdm_cq *cq, const struc
 
 	entry.context = done->context;
 	entry.flags &= ~OFI_RDM_DEFERRED;
-	ofi_cntr_count_result(done->cntr, !item->err);
+	ofi_cntr_finish(done->cntr, !item->err);
+	done->cntr = NULL;
 	if (cq && (done->entry || item->err))
 		ofi_rdm_put(ep, cq, &entry);
 	LIST_REMOVE(done, link);

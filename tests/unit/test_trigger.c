@@ -2,7 +2,9 @@
 /* Work that waits for counters: order, retries, chains, canceling. */
 #include "unit.h"
 
+#include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "src/ds/bias.h"
 #include "prov/base/cntr.h"
@@ -14,6 +16,7 @@ static struct fi_provider prov = { .name = "test" };
 static struct ofi_ref parent;
 static struct ofi_triggers triggers;
 static int fired[MOST], count, dropped, busy;
+static bool slow; /* the thread gets no processor before it drops the work */
 
 struct job {
 	struct ofi_trigger trigger;
@@ -37,6 +40,8 @@ static int fire(struct ofi_trigger *trigger)
 
 static void drop(struct ofi_trigger *trigger)
 {
+	if (slow)
+		usleep(200000);
 	dropped++;
 	free(trigger);
 }
@@ -63,6 +68,12 @@ static struct fid_cntr *open_cntr(void)
 
 	assert_int_equal(ofi_cntr_open(&prov, &parent, &parent, &triggers, NULL, &cntr, NULL), 0);
 	return cntr;
+}
+
+static void *add_one(void *cntr)
+{
+	fi_cntr_add(cntr, 1);
+	return NULL;
 }
 
 static int setup(void **state)
@@ -284,12 +295,38 @@ static void others_are_locked_out(void **state)
 	assert_int_equal(fi_close(&cntr->fid), 0);
 }
 
+/* Whoever sees that work is done can close the counter that it waited for, and only then. */
+static void test_close(void **state)
+{
+	struct fid_cntr *cntr = open_cntr(), *other = open_cntr();
+	struct job *job = new_job(cntr, 1, 0);
+	pthread_t thread;
+
+	(void)state;
+	job->adds = ofi_cntr(other);
+	busy = 1;
+	ofi_triggers_add(&triggers, &job->trigger);
+	assert_int_equal(fi_close(&cntr->fid), -FI_EBUSY);
+	fi_cntr_add(cntr, 1);
+	assert_int_equal(busy, 0);
+	assert_int_equal(fi_close(&cntr->fid), -FI_EBUSY);
+	slow = true;
+	assert_int_equal(pthread_create(&thread, NULL, add_one, cntr), 0);
+	while (!__atomic_load_n(&ofi_cntr(other)->value, __ATOMIC_SEQ_CST))
+		usleep(10);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+	slow = false;
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(fi_close(&other->fid), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(test_order), test(test_errors),	       test(test_retry),
 		test(test_chain), test(others_are_locked_out), test(test_cancel),
 		test(test_take),  test(test_take_ready),       test(test_most),
+		test(test_close),
 	};
 
 	return cmocka_run_group_tests_name("trigger", tests, NULL, NULL);

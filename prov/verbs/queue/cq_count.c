@@ -45,7 +45,8 @@ static void forget_work(struct vrb_slot *slot)
 
 static void count_work(struct vrb_slot *slot, bool good)
 {
-	ofi_cntr_count_result((struct ofi_cntr *)slot->len, good);
+	ofi_cntr_finish((struct ofi_cntr *)slot->len, good);
+	slot->len = 0;
 	forget_work(slot);
 }
 
