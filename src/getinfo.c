@@ -253,14 +253,6 @@ static void ask_all(const struct request *req, struct found *found)
 	}
 }
 
-static bool explains_all(void)
-{
-	int all = 0;
-
-	fi_param_get(NULL, "getinfo_explain", &all);
-	return all;
-}
-
 /* An unknown name causes no warning: programs probe for providers that may be absent. */
 static void explain_name(const struct request *req)
 {
@@ -332,7 +324,8 @@ OFI_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *servic
 	if (hints && hints->fabric_attr)
 		req.prov_name = hints->fabric_attr->prov_name;
 	req.hints = ofi_hook_hints(hints, &unwrapped);
-	all = explains_all();
+	ofi_providers(); /* reads the parameters */
+	all = ofi_param_explain();
 	ofi_rejects_begin(&rejects, all);
 	ask_all(&req, &found);
 	explain_none(&req, &found, &rejects, all);

@@ -110,6 +110,10 @@ static const struct {
 
 #define CORE_COUNT (sizeof(core_params) / sizeof(core_params[0]))
 
+/* Set by ofi_param_init(). */
+static char addr_format[64];
+static int explain;
+
 static void env_name(char *buf, const char *name)
 {
 	snprintf(buf, NAME_LEN, "FI_%s", name);
@@ -131,23 +135,29 @@ static bool is_no(const char *text)
 
 const char *ofi_param_addr_format(void)
 {
-	const char *value = ofi_conf_get("FI_ADDR_FORMAT");
-	char name[64];
-	uint32_t i;
-
-	for (i = FI_SOCKADDR; value && i < FORMATS; i++) {
-		fi_tostr_r(name, sizeof(name), &i, FI_TYPE_ADDR_FORMAT);
-		if (!strcasecmp(value, name))
-			return value;
-	}
-	return NULL;
+	return *addr_format ? addr_format : NULL;
 }
 
-static void check_addr_format(void)
+bool ofi_param_explain(void)
+{
+	return explain;
+}
+
+static void read_addr_format(void)
 {
 	const char *value = ofi_conf_get("FI_ADDR_FORMAT");
+	char name[sizeof(addr_format)];
+	uint32_t i;
 
-	if (value && *value && !ofi_param_addr_format())
+	*addr_format = '\0';
+	if (!value || !*value)
+		return;
+	for (i = FI_SOCKADDR; i < FORMATS && !*addr_format; i++) {
+		fi_tostr_r(name, sizeof(name), &i, FI_TYPE_ADDR_FORMAT);
+		if (!strcasecmp(value, name))
+			strcpy(addr_format, name);
+	}
+	if (!*addr_format)
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
 			"FI_ADDR_FORMAT=%s is not an address format such as FI_SOCKADDR_IN; offering all formats\n",
 			value);
@@ -237,5 +247,7 @@ void ofi_param_init(void)
 	check_names();
 	for (i = 0; i < CORE_COUNT; i++)
 		check_value(i);
-	check_addr_format();
+	read_addr_format();
+	explain = 0;
+	fi_param_get(NULL, "getinfo_explain", &explain);
 }

@@ -14,6 +14,17 @@
 #include "src/reject.h"
 #include <rdma/fi_ext.h>
 
+char *__real_getenv(const char *name);
+char *__wrap_getenv(const char *name);
+
+static int env_reads;
+
+char *__wrap_getenv(const char *name)
+{
+	env_reads++;
+	return __real_getenv(name);
+}
+
 static struct fi_provider verbs, tcp;
 static int answer;	     /* of verbs */
 static struct fi_info freed; /* what verbs leaves with an error; it must not be freed again */
@@ -349,6 +360,7 @@ static void test_explained(void **state)
 	assert_non_null(strstr(logged[1], "FI_PROVIDER: asked tcp, has verbs"));
 	fake_filter = NULL;
 	unsetenv("FI_GETINFO_EXPLAIN");
+	ofi_param_init();
 	ofi_param_fini();
 	fi_close(&log.fid);
 }
@@ -393,6 +405,27 @@ static void test_addr_format(void **state)
 	assert_non_null(info->next);
 	fi_freeinfo(info);
 	unsetenv("FI_ADDR_FORMAT");
+	ofi_param_init();
+	ofi_param_fini();
+}
+
+/* Another thread may change the environment at the same time. */
+static void test_environment(void **state)
+{
+	struct fi_info *info;
+
+	(void)state;
+	setenv("FI_ADDR_FORMAT", "fi_format_unspec", 1);
+	ofi_param_init();
+	assert_int_equal(ask(NULL, &info), 0);
+	fi_freeinfo(info);
+	env_reads = 0;
+	setenv("FI_ADDR_FORMAT", "FI_SOCKADDR_IN6", 1);
+	assert_int_equal(ask(NULL, &info), 0);
+	fi_freeinfo(info);
+	assert_int_equal(env_reads, 0);
+	unsetenv("FI_ADDR_FORMAT");
+	ofi_param_init();
 	ofi_param_fini();
 }
 
@@ -413,6 +446,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_explained, start, stop),
 		cmocka_unit_test_setup_teardown(test_probe, start, stop),
 		cmocka_unit_test_setup_teardown(test_addr_format, start, stop),
+		cmocka_unit_test_setup_teardown(test_environment, start, stop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

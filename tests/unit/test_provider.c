@@ -174,6 +174,25 @@ static void test_unknown_names(void **state)
 	assert_non_null(strstr(listed("efa;ofi_rxm"), "there is no provider efa;ofi_rxm"));
 }
 
+static void ask_for_another(void)
+{
+	struct fi_fabric_attr attr = { .prov_name = (char *)"gamma" };
+	struct fi_info hints = { .fabric_attr = &attr }, *info;
+
+	setenv("FI_GETINFO_EXPLAIN", "1", 1);
+	fi_getinfo(FI_VERSION(2, 6), NULL, NULL, 0, &hints, &info);
+}
+
+/* The first fi_getinfo, which starts the registry, obeys FI_GETINFO_EXPLAIN, too. */
+static void test_explained(void **state)
+{
+	const char *text = told(NULL, ask_for_another);
+
+	(void)state;
+	assert_non_null(strstr(text, "candidate alpha rejected: "));
+	assert_non_null(strstr(text, "candidate beta rejected: "));
+}
+
 static void *start_one(void *arg)
 {
 	*(const struct ofi_provider_list **)arg = ofi_providers();
@@ -235,9 +254,9 @@ int main(void)
 {
 	/* The threads come last: they start the registry of this process. */
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_filter),	cmocka_unit_test(test_unknown_names),
-		cmocka_unit_test(test_exit),	cmocka_unit_test(test_asked_at_start),
-		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_filter),	  cmocka_unit_test(test_unknown_names),
+		cmocka_unit_test(test_exit),	  cmocka_unit_test(test_asked_at_start),
+		cmocka_unit_test(test_explained), cmocka_unit_test(test_threads),
 	};
 
 	unsetenv("FI_PROVIDER");
