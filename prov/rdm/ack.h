@@ -44,7 +44,7 @@ struct ofi_rdm_ack_params {
 	uint32_t max;	  /* largest timeout, including doubling */
 	uint32_t delay;	  /* how long an acknowledgment may be delayed */
 	uint32_t every;	  /* number of packets after which it is sent */
-	uint32_t silence; /* time after which the peer is given up */
+	uint64_t silence; /* time after which the peer is given up */
 	/* Transmissions after which a packet counts as lost, until that turns out to be wrong. */
 	uint8_t reorder;
 };

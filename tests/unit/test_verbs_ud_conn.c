@@ -7,6 +7,7 @@
 
 #include <string.h>
 #include <rdma/fi_errno.h>
+#include "prov/verbs/provider/prov.h"
 #include "prov/verbs/rdm/arrive.h"
 #include "ud_net.h"
 
@@ -356,6 +357,19 @@ static void a_silent_host_is_given_up(void **state)
 	assert_int_equal(counts[IBV_WC_WR_FLUSH_ERR], 1);
 }
 
+static void a_silence_of_hours_is_not_cut(void **state)
+{
+	const int hours = 2 * 3600 * 1000, before = vrb_params.rdm_connect_timeout;
+
+	(void)state;
+	ud_net_end();
+	vrb_params.rdm_connect_timeout = hours;
+	ud_net_begin(7, &calm);
+	ud_net_join(0, 1, &active, &passive);
+	vrb_params.rdm_connect_timeout = before;
+	assert_true(vrb_rc(active->rc.ep)->ud->ack_params.silence == hours * 1000ull);
+}
+
 static void waited_for(const struct ud_net_params *stopped)
 {
 	unsigned int counts[IBV_WC_GENERAL_ERR] = { 0 };
@@ -552,6 +566,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_message_is_acknowledged_before_it_is_seen, begin,
 						end),
 		cmocka_unit_test_setup_teardown(a_silent_host_is_given_up, begin, end),
+		cmocka_unit_test_setup_teardown(a_silence_of_hours_is_not_cut, begin, end),
 		cmocka_unit_test_setup_teardown(a_stopped_peer_is_waited_for, begin, end),
 		cmocka_unit_test_setup_teardown(a_host_that_moves_is_found, begin, end),
 		cmocka_unit_test_setup_teardown(the_end_comes_after_the_messages, begin, end),

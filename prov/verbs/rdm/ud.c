@@ -32,12 +32,11 @@ static const uint8_t start_packet[2] = { OFI_RDM_WIRE_VERSION, 0x83 };
  */
 static struct ofi_rdm_ack_params ack_params(const struct vrb_ud *all)
 {
-	uint32_t ms = (uint32_t)vrb_params.rdm_connect_timeout;
-	uint64_t silence = 1000ull * (ms > SILENCE_MS ? ms : SILENCE_MS);
+	uint64_t ms = (uint64_t)vrb_params.rdm_connect_timeout;
 
 	return (struct ofi_rdm_ack_params){
 		VRB_UD_ACK_TIMES,
-		.silence = silence < UINT32_MAX ? (uint32_t)silence : UINT32_MAX,
+		.silence = 1000 * (ms > SILENCE_MS ? ms : SILENCE_MS),
 		/* A device without order does not lose what it delivers late. */
 		.reorder = all->unordered ? OFI_RDM_SEQ_WINDOW : 3,
 	};
