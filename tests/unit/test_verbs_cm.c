@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include <prov/verbs/cm/cm_wire.h>
+#include <prov/verbs/cm/pep.h>
 #include <prov/base/name.h>
 #include <prov/verbs/provider/prov.h>
 #include "capture.h"

@@ -187,7 +187,7 @@ static struct rdma_cm_id *pep_event(struct vrb_pep *pep, const struct rdma_cm_ev
 	if (!req) {
 		FI_WARN_SPARSE(
 			&vrb_prov, FI_LOG_EP_CTRL,
-			"passive endpoint %p: a connection request through device %s is refused: no memory, or the device or the address is left out by a parameter, or the device belongs to another fabric, or does not support what the endpoint's fi_info requires\n",
+			"passive endpoint %p: a connection request through device %s is refused: no memory, or the device or the interface is left out by a parameter, belongs to another fabric, or does not support what the endpoint's fi_info requires\n",
 			(void *)pep, ibv_get_device_name(event->id->verbs->device));
 		fi_freeinfo(info);
 		return event->id;
