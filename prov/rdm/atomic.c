@@ -270,7 +270,7 @@ enum ofi_rdm_wire_error ofi_rdm_atomic_answer(struct ofi_rdm_peer *peer,
 	if (!packet->status)
 		err = ofi_rdm_proto_store(op->result, op->result_count, 0, packet->payload, len,
 					  peer->ep->hmem);
-	ofi_rdm_op_answered(op, err ? -err : (int)packet->status);
+	ofi_rdm_op_end(op, err ? -err : (int)packet->status);
 	return OFI_RDM_WIRE_OK;
 }
 

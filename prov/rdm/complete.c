@@ -117,8 +117,8 @@ static void set_source(struct ofi_rdm_ep *ep, struct ofi_cq_item *item, struct o
 	}
 }
 
-/* A receive of a shared context is posted before its endpoint is known. */
-static bool is_silent(const struct ofi_rdm_ep *ep)
+/* The endpoint of a shared context's receive, known only later, may report all receives. */
+static bool honors_silence(const struct ofi_rdm_ep *ep)
 {
 	return ep->rx_selective || !ep->srx;
 }
@@ -144,8 +144,8 @@ void ofi_rdm_complete_rx(struct ofi_rdm_ep *ep, const struct ofi_rdm_recv *recv,
 		complete_count(ep, FI_RECV, item->err);
 	}
 	/* The release of a multi-receive buffer is reported even if completions are suppressed. */
-	if (!ep->rx_cq || (!item->err && (recv->flags & OFI_RDM_RECV_SILENT) && is_silent(ep) &&
-			   !(item->flags & FI_MULTI_RECV)))
+	if (!ep->rx_cq || (!item->err && (recv->flags & OFI_RDM_RECV_SILENT) &&
+			   honors_silence(ep) && !(item->flags & FI_MULTI_RECV)))
 		return;
 	if (!item->err)
 		set_source(ep, item, from);

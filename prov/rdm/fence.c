@@ -21,7 +21,7 @@ static void submit_op(struct ofi_rdm_peer *peer, struct ofi_rdm_op *op)
 	void *to = op->kind == OFI_RDM_OP_ATOMIC ? op->operands : op->local[0].addr;
 
 	if (op->late && ofi_rdm_gather(to, op->late, op->late_count, peer->ep->hmem)) {
-		ofi_rdm_op_answered(op, FI_EIO);
+		ofi_rdm_op_end(op, FI_EIO);
 		return;
 	}
 	op->late = NULL;
@@ -69,7 +69,7 @@ static bool make_marker(struct ofi_rdm_peer *peer)
 	peer->marker = ofi_rdm_op_get(peer->ep);
 	if (!peer->marker)
 		return false;
-	peer->marker->kind = OFI_RDM_OP_GATE;
+	peer->marker->kind = OFI_RDM_OP_MARKER;
 	peer->marker->peer = peer;
 	ofi_rdm_proto_peer_fence(&peer->proto, true);
 	set_marker(peer);
@@ -114,7 +114,7 @@ bool ofi_rdm_fence_passed(struct ofi_rdm_peer *peer)
 	return is_clear(peer, 0) && marker_passed(peer);
 }
 
-bool ofi_rdm_fence_open(struct ofi_rdm_peer *peer)
+bool ofi_rdm_fence_lift(struct ofi_rdm_peer *peer)
 {
 	struct ofi_rdm_fenced *item = STAILQ_FIRST(&peer->fenced);
 

@@ -22,7 +22,7 @@ int ofi_rdm_fence_add(struct ofi_rdm_peer *peer, struct ofi_rdm_fenced *item);
  * Called when the peer is connected and its marker is first in peer->ops. Returns true if
  * everything before the marker has completed and the next operations have been released.
  */
-bool ofi_rdm_fence_open(struct ofi_rdm_peer *peer);
+bool ofi_rdm_fence_lift(struct ofi_rdm_peer *peer);
 /*
  * Returns true if all messages and atomics are complete, and all that was sent before the marker.
  * If there is no marker, the first call with marker_set false takes its place. Control packets that

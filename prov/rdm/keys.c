@@ -296,7 +296,7 @@ enum ofi_rdm_wire_error ofi_rdm_keys_answered(struct ofi_rdm_op *op,
 	op->parts--;
 	peer->parts -= by_target;
 	if (!op->parts && op->posted_all) {
-		ofi_rdm_op_answered(op, op->err);
+		ofi_rdm_op_end(op, op->err);
 	} else if (!op->parts) {
 		TAILQ_REMOVE(&peer->answers, op, wait);
 		op->waiting = false;

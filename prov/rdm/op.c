@@ -124,7 +124,7 @@ void ofi_rdm_op_done(struct ofi_rdm_op *op, int err, int status)
 		op_finish(op);
 }
 
-void ofi_rdm_op_answered(struct ofi_rdm_op *op, int err)
+void ofi_rdm_op_end(struct ofi_rdm_op *op, int err)
 {
 	op->err = err;
 	op_finish(op);
@@ -228,8 +228,8 @@ void ofi_rdm_ops_pump(struct ofi_rdm_peer *peer)
 	while ((op = STAILQ_FIRST(&peer->ops))) {
 		if (peer->proto.held && !ofi_rdm_ops_begun(peer))
 			return;
-		if (op->kind == OFI_RDM_OP_GATE) {
-			if (!ofi_rdm_fence_open(peer))
+		if (op->kind == OFI_RDM_OP_MARKER) {
+			if (!ofi_rdm_fence_lift(peer))
 				return;
 			continue;
 		}
@@ -277,13 +277,13 @@ void ofi_rdm_ops_fail(struct ofi_rdm_peer *peer, int err)
 
 	while ((op = STAILQ_FIRST(&peer->ops))) {
 		STAILQ_REMOVE_HEAD(&peer->ops, link);
-		if (op->kind == OFI_RDM_OP_GATE)
+		if (op->kind == OFI_RDM_OP_MARKER)
 			ofi_rdm_fence_fail(peer, err);
 		else
 			op_fail(op, err);
 	}
 	while ((op = TAILQ_FIRST(&peer->answers)))
-		ofi_rdm_op_answered(op, err);
+		ofi_rdm_op_end(op, err);
 	ofi_rdm_replies_drop(peer);
 	ofi_rdm_keys_forget(peer);
 	peer->asked = false;

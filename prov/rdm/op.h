@@ -18,7 +18,7 @@ enum ofi_rdm_op_kind {
 	OFI_RDM_OP_WRITE,
 	OFI_RDM_OP_READ,
 	OFI_RDM_OP_ATOMIC,
-	OFI_RDM_OP_GATE, /* not an operation: the fence marker of peer->fenced */
+	OFI_RDM_OP_MARKER, /* not an operation: the fence marker of peer->fenced */
 };
 
 /* A piece of the application's memory and its local key. */
@@ -93,8 +93,8 @@ bool ofi_rdm_ops_begun(const struct ofi_rdm_peer *peer);
 void ofi_rdm_ops_pump(struct ofi_rdm_peer *peer);
 /* Called when a work request of the operation has completed. */
 void ofi_rdm_op_done(struct ofi_rdm_op *op, int err, int status);
-/* Called when the response to a request has arrived; err is FI_E* or 0. */
-void ofi_rdm_op_answered(struct ofi_rdm_op *op, int err);
+/* Ends an operation that is answered, or that was never sent; err is FI_E* or 0. */
+void ofi_rdm_op_end(struct ofi_rdm_op *op, int err);
 /* Returns the operation that awaits the response with the id, or NULL. */
 struct ofi_rdm_op *ofi_rdm_op_at(struct ofi_rdm_ep *ep, uint32_t id);
 /* Fails all queued operations of a peer that is gone. */

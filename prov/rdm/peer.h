@@ -30,7 +30,7 @@ struct ofi_rdm_peer {
 	struct ofi_rdm_addr addr;
 	uint32_t number;		      /* index in ep->peers */
 	STAILQ_HEAD(, ofi_rdm_op) ops;	      /* RMA and atomics waiting to be posted */
-	TAILQ_HEAD(, ofi_rdm_op) answers;     /* atomics awaiting the peer's response */
+	TAILQ_HEAD(, ofi_rdm_op) answers;     /* operations that await the peer's response */
 	STAILQ_HEAD(, ofi_rdm_reply) replies; /* our replies that wait for a credit */
 	uint64_t reply_bytes;		      /* their size */
 	/* The fence marker in ops, which `fenced` waits for; NULL if none. */

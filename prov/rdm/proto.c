@@ -11,8 +11,8 @@
  * Windows that one peer may send beyond two limits while its device has not acknowledged HALT,
  * since fabrics lose packets, too.
  */
-#define WINDOWS 5
-#define NOTE	1024 /* allowance for the overhead of a buffered packet in bytes */
+#define WINDOWS	 5
+#define OVERHEAD 1024 /* allowance for the overhead of a buffered packet in bytes */
 
 int ofi_rdm_proto_init(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_ops *ops,
 		       const struct ofi_rdm_xport *xport, const struct ofi_rdm_proto_config *config)
@@ -28,7 +28,7 @@ int ofi_rdm_proto_init(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_o
 	proto->budget.window =
 		xport->props.delivers ? 2 * xport->props.window + xport->props.unread : UINT32_MAX;
 	proto->budget.most = 2 * config->unexpected + (uint64_t)WINDOWS * xport->props.window *
-							      (xport->props.max_packet + NOTE);
+							      (xport->props.max_packet + OVERHEAD);
 	return 0;
 }
 
@@ -234,7 +234,7 @@ static void offer_segments(struct ofi_rdm_proto_peer *peer)
 static void ask_for_announced(struct ofi_rdm_proto_peer *peer)
 {
 	const struct ofi_rdm_flow_budget *budget = &peer->proto->budget;
-	uint64_t packet = peer->proto->xport.props.max_packet + NOTE, most = 2 * budget->limit;
+	uint64_t packet = peer->proto->xport.props.max_packet + OVERHEAD, most = 2 * budget->limit;
 	struct ofi_rdm_proto_in *in;
 	uint64_t packets;
 

@@ -7,7 +7,7 @@
 #include "rma_event.h"
 #include "complete.h"
 
-#define NOTE_LIST (OFI_RDM_PROTO_IOV * sizeof(struct ofi_rdm_wire_region))
+#define EVENT_LIST (OFI_RDM_PROTO_IOV * sizeof(struct ofi_rdm_wire_region))
 
 static struct ofi_rdm_wire_packet event_packet(const struct ofi_rdm_op *op, uint8_t *list)
 {
@@ -32,7 +32,7 @@ static struct ofi_rdm_wire_packet event_packet(const struct ofi_rdm_op *op, uint
 
 int ofi_rdm_rma_event_post(struct ofi_rdm_op *op)
 {
-	uint8_t header[OFI_RDM_WIRE_HEADER_MAX], list[NOTE_LIST];
+	uint8_t header[OFI_RDM_WIRE_HEADER_MAX], list[EVENT_LIST];
 	struct ofi_rdm_wire_packet packet;
 	int ret;
 
@@ -50,7 +50,7 @@ int ofi_rdm_rma_event_post(struct ofi_rdm_op *op)
 
 void ofi_rdm_rma_event_read(const struct ofi_rdm_op *op)
 {
-	uint8_t list[NOTE_LIST];
+	uint8_t list[EVENT_LIST];
 	struct ofi_rdm_wire_packet packet = event_packet(op, list);
 
 	if (!ofi_rdm_answer(op->peer, &packet, NULL, 0))

@@ -62,7 +62,7 @@ struct ofi_rdm_op *ofi_rdm_op_get(struct ofi_rdm_ep *of)
 	return no_gate ? NULL : &marker;
 }
 
-void ofi_rdm_op_answered(struct ofi_rdm_op *op, int err)
+void ofi_rdm_op_end(struct ofi_rdm_op *op, int err)
 {
 	assert_int_equal(err, FI_EIO);
 	failed[failures++] = op;
@@ -190,15 +190,15 @@ static void an_order_does_not_wait_for_a_message_that_was_sent(void **state)
 	assert_ptr_equal(take_op(), &ops[0]);
 	be_busy();
 	assert_int_equal(fence(&ops[1]), 0);
-	assert_false(ofi_rdm_fence_open(&peer));
+	assert_false(ofi_rdm_fence_lift(&peer));
 	completed = posted;
-	assert_true(ofi_rdm_fence_open(&peer));
+	assert_true(ofi_rdm_fence_lift(&peer));
 	assert_ptr_equal(take_op(), &ops[1]);
 	/* FI_FENCE does. */
 	assert_int_equal(fence(&ops[2]), 0);
-	assert_false(ofi_rdm_fence_open(&peer));
+	assert_false(ofi_rdm_fence_lift(&peer));
 	TAILQ_REMOVE(&peer.proto.outs, &outs[0].proto, link);
-	assert_true(ofi_rdm_fence_open(&peer));
+	assert_true(ofi_rdm_fence_lift(&peer));
 }
 
 static void an_order_behind_messages_waits_until_they_are_sent(void **state)
@@ -209,9 +209,9 @@ static void an_order_behind_messages_waits_until_they_are_sent(void **state)
 	STAILQ_INSERT_TAIL(&peer.proto.flow.data, &queued, link);
 	ops[0].fenced.late = 1u << OFI_RDM_ORDER_SEND;
 	assert_int_equal(fence(&ops[0]), 0);
-	assert_false(ofi_rdm_fence_open(&peer));
+	assert_false(ofi_rdm_fence_lift(&peer));
 	STAILQ_INIT(&peer.proto.flow.data);
-	assert_true(ofi_rdm_fence_open(&peer));
+	assert_true(ofi_rdm_fence_lift(&peer));
 	assert_ptr_equal(take_op(), &ops[0]);
 }
 
@@ -234,7 +234,7 @@ static void check_kept(struct ofi_rdm_op *first)
 {
 	assert_int_equal(fence(&ops[0]), 0);
 	assert_ptr_equal(peer.marker, &marker);
-	assert_int_equal(marker.kind, OFI_RDM_OP_GATE);
+	assert_int_equal(marker.kind, OFI_RDM_OP_MARKER);
 	assert_true(fenced);
 	assert_ptr_equal(STAILQ_FIRST(&peer.fenced), &ops[0].fenced);
 	assert_ptr_equal(STAILQ_FIRST(&peer.ops), first);
@@ -272,7 +272,7 @@ static void what_comes_behind_stays_behind(void **state)
 	completed = posted;
 	assert_int_equal(ofi_rdm_fence_add(&peer, &outs[1].fenced), 0);
 	assert_int_equal(sends, 0);
-	assert_true(ofi_rdm_fence_open(&peer));
+	assert_true(ofi_rdm_fence_lift(&peer));
 	assert_ptr_equal(take_op(), &ops[0]);
 	assert_ptr_equal(take_op(), &ops[1]);
 	assert_true(STAILQ_EMPTY(&peer.ops));
@@ -292,18 +292,18 @@ static void it_opens_when_the_earlier_is_complete(void **state)
 	TAILQ_INSERT_TAIL(&peer.proto.outs, &outs[0].proto, link);
 	TAILQ_INSERT_TAIL(&peer.answers, &ops[1], wait);
 	assert_int_equal(fence(&ops[0]), 0);
-	assert_false(ofi_rdm_fence_open(&peer));
+	assert_false(ofi_rdm_fence_lift(&peer));
 	TAILQ_REMOVE(&peer.proto.outs, &outs[0].proto, link);
-	assert_false(ofi_rdm_fence_open(&peer));
+	assert_false(ofi_rdm_fence_lift(&peer));
 	TAILQ_REMOVE(&peer.answers, &ops[1], wait);
 	assert_int_equal(waits, 0);
-	assert_false(ofi_rdm_fence_open(&peer));
+	assert_false(ofi_rdm_fence_lift(&peer));
 	assert_int_equal(waits, 1);
 	completed++;
 	be_busy(); /* which the marker was not made for */
-	assert_false(ofi_rdm_fence_open(&peer));
+	assert_false(ofi_rdm_fence_lift(&peer));
 	completed++;
-	assert_true(ofi_rdm_fence_open(&peer));
+	assert_true(ofi_rdm_fence_lift(&peer));
 	assert_ptr_equal(take_op(), &ops[0]);
 	assert_null(peer.marker);
 }
@@ -317,16 +317,16 @@ static void one_fence_waits_for_another(void **state)
 	assert_int_equal(fence(&ops[2]), 0);
 	assert_int_equal(ofi_rdm_fence_add(&peer, &ops[3].fenced), 0);
 	completed++;
-	assert_true(ofi_rdm_fence_open(&peer));
+	assert_true(ofi_rdm_fence_lift(&peer));
 	assert_ptr_equal(take_op(), &ops[0]);
 	assert_ptr_equal(take_op(), &ops[1]);
 	assert_ptr_equal(STAILQ_FIRST(&peer.ops), &marker);
 	assert_true(fenced);
 	assert_ptr_equal(STAILQ_FIRST(&peer.fenced), &ops[2].fenced);
 	be_busy(); /* with those two */
-	assert_false(ofi_rdm_fence_open(&peer));
+	assert_false(ofi_rdm_fence_lift(&peer));
 	completed++;
-	assert_true(ofi_rdm_fence_open(&peer));
+	assert_true(ofi_rdm_fence_lift(&peer));
 	assert_ptr_equal(take_op(), &ops[2]);
 	assert_ptr_equal(take_op(), &ops[3]);
 	assert_null(peer.marker);
@@ -352,7 +352,7 @@ static void buffers_are_copied_late(void **state)
 	assert_string_equal(bounce, "");
 	first[0] = 'x';
 	completed++;
-	assert_true(ofi_rdm_fence_open(&peer));
+	assert_true(ofi_rdm_fence_lift(&peer));
 	assert_string_equal(bounce, "xbcd");
 	assert_string_equal(operands, "xbcd");
 	assert_null(ops[0].late);

@@ -77,7 +77,10 @@ bool vrb_rdm_conn_early(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t 
 void vrb_rdm_conn_failed(struct vrb_rc_conn *conn, int err, const struct ibv_wc *wc);
 /* Called when the peer's device has responded, which it does only for an existing queue pair. */
 void vrb_rdm_conn_alive(struct vrb_rc_conn *conn);
-/* Ends the connection because the peer still reads memory of a collective group that closes. */
+/*
+ * Ends the connection because the peer still reads memory of a context or a collective
+ * group that closes.
+ */
 void vrb_rdm_conn_overdue(struct ofi_rdm_proto_peer *peer);
 /* Ends the connection because of an invalid or excessive packet, or for lack of memory. */
 void vrb_rdm_conn_fault(struct ofi_rdm_proto_peer *peer, enum ofi_rdm_wire_error error);

@@ -69,10 +69,7 @@ void vrb_rdm_conn_free_deferred(struct ofi_rdm_ep *ep);
 /* Called when the connection has been flushed; peer->next may replace it now. */
 void vrb_rdm_conn_drained(struct vrb_rc_conn *conn);
 
-/*
- * Returns true if nothing is in flight and everything sent has arrived. Operations that are queued
- * because the peer is held wait for the next connection.
- */
+/* Returns true if the connection is live, nothing is in flight, and everything sent has arrived. */
 bool vrb_rdm_conn_is_idle(const struct ofi_rdm_peer *peer);
 /* Evicts a connection because there are too many, unless enough of them are ending already. */
 void vrb_rdm_conn_evict(struct ofi_rdm_ep *ep);

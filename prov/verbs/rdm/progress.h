@@ -6,10 +6,7 @@
 #include "prov/rdm/complete.h"
 #include "rc.h"
 
-/*
- * Creates the device's CQ for the endpoint's channel, unless there is one. Returns 0, or -1 with
- * errno set.
- */
+/* Creates the device's CQ for the endpoint's channel. Returns 0, or -1 with errno set. */
 int vrb_rdm_create_cq(struct ofi_rdm_ep *ep, int size);
 /* These implement functions of ofi_rdm_xport_ops. */
 bool vrb_rdm_poll(struct ofi_rdm_proto *proto);

@@ -202,8 +202,7 @@ static int rc_write(struct ofi_rdm_proto_out *out, void *addr, const struct ofi_
 }
 
 /* Moves the protocol's state of a packet, except the fields that describe its place. */
-static void move_note(struct ofi_rdm_proto_in *to, const struct ofi_rdm_proto_in *from,
-		      ptrdiff_t by)
+static void move_in(struct ofi_rdm_proto_in *to, const struct ofi_rdm_proto_in *from, ptrdiff_t by)
 {
 	uint32_t index = to->index, cost = to->cost;
 	uint16_t use = to->use;
@@ -227,7 +226,7 @@ static struct ofi_rdm_proto_in *rc_keep(struct ofi_rdm_proto_in *in, bool payloa
 		len += in->packet.payload_len;
 	kept = vrb_rdm_rx_keep(rx->ring, rx, len);
 	if (kept && kept != rx)
-		move_note(&kept->in, in, (ptrdiff_t)(kept->sge.addr - from));
+		move_in(&kept->in, in, (ptrdiff_t)(kept->sge.addr - from));
 	if (kept && payload &&
 	    (in->packet.type == OFI_RDM_WIRE_EAGER || in->packet.type == OFI_RDM_WIRE_SEG_FIRST ||
 	     in->packet.type == OFI_RDM_WIRE_RTS))

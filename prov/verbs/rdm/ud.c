@@ -96,7 +96,7 @@ static int open_messages(struct vrb_ud *all)
 		size *= 2;
 	all->messages = calloc(size, sizeof(*all->messages));
 	all->recvs = calloc(size, sizeof(*all->recvs));
-	all->message_mask = size - 1;
+	all->ring_mask = size - 1;
 	return all->messages && all->recvs ? 0 : -FI_ENOMEM;
 }
 

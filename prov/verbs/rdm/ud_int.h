@@ -303,7 +303,7 @@ struct vrb_ud {
 	uint32_t recv_head, recv_tail;
 	uint32_t parts; /* receives taken for messages of which only a part has arrived */
 	struct vrb_ud_message *messages;
-	uint32_t message_mask, message_head, message_tail;
+	uint32_t message_head, message_tail, ring_mask; /* the mask of both rings */
 
 	struct ofi_index by_end; /* numbers of connections by the peer's end; see ud_words.c */
 
@@ -412,14 +412,14 @@ struct ibv_ah_attr vrb_ud_attr_to(const struct vrb_ud *all, const uint8_t *gid);
 /* Appends a receive that the transport has posted. */
 static inline void vrb_ud_recv_add(struct vrb_ud *all, const struct ibv_recv_wr *wr)
 {
-	all->recvs[all->recv_head++ & all->message_mask] = vrb_rdm_rx_at_id(wr->wr_id);
+	all->recvs[all->recv_head++ & all->ring_mask] = vrb_rdm_rx_at_id(wr->wr_id);
 }
 
 /* Appends a message that has arrived. */
 static inline void vrb_ud_report(struct vrb_ud *all, struct vrb_rdm_rx *rx, uint32_t len,
 				 uint32_t number)
 {
-	all->messages[all->message_head++ & all->message_mask] =
+	all->messages[all->message_head++ & all->ring_mask] =
 		(struct vrb_ud_message){ rx, len, number };
 }
 

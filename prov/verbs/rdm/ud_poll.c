@@ -88,7 +88,7 @@ static int report_messages(struct vrb_ud *all, int count, struct ibv_wc *wc)
 	int n = 0;
 
 	for (; n < count && all->message_tail != all->message_head; all->message_tail++) {
-		message = &all->messages[all->message_tail & all->message_mask];
+		message = &all->messages[all->message_tail & all->ring_mask];
 		wc[n++] = vrb_rdm_wc_arrived(message->rx, message->len, message->number);
 	}
 	return n;

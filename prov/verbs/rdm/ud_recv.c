@@ -73,7 +73,7 @@ void vrb_ud_break(struct vrb_ud_conn *ud, enum vrb_ud_reason reason)
 static struct vrb_rdm_rx *take_recv(struct vrb_ud *all)
 {
 	return all->recv_tail == all->recv_head ? NULL
-						: all->recvs[all->recv_tail++ & all->message_mask];
+						: all->recvs[all->recv_tail++ & all->ring_mask];
 }
 
 struct vrb_rdm_rx *vrb_ud_recv_take(struct ofi_rdm_ep *ep, size_t len)
@@ -82,7 +82,7 @@ struct vrb_rdm_rx *vrb_ud_recv_take(struct ofi_rdm_ep *ep, size_t len)
 
 	/* Messages that wait for a buffer came first. */
 	if (vrb_ud_any(all, VRB_UD_STALLED) || all->recv_tail == all->recv_head ||
-	    len > all->recvs[all->recv_tail & all->message_mask]->sge.length)
+	    len > all->recvs[all->recv_tail & all->ring_mask]->sge.length)
 		return NULL;
 	return take_recv(vrb_rc(ep)->ud);
 }
@@ -336,7 +336,7 @@ void vrb_ud_drop_received(struct vrb_ud_conn *ud)
 	if (ud->part && ud->is_apart)
 		free(ud->part);
 	else if (ud->part)
-		all->recvs[--all->recv_tail & all->message_mask] = ud->part;
+		all->recvs[--all->recv_tail & all->ring_mask] = ud->part;
 	all->parts -= ud->part && !ud->is_apart;
 	ud->part = NULL;
 }

@@ -82,7 +82,7 @@ static void fill_srq(struct vrb_ud *all)
 	struct ibv_recv_wr *wr;
 
 	for (; n; n--) {
-		rx = all->recvs[all->recv_tail & all->message_mask];
+		rx = all->recvs[all->recv_tail & all->ring_mask];
 		wr = &((struct vrb_rdm_rx_buf *)rx)->wr;
 		wr->next = NULL;
 		if (post_some(all, wr, 1))
