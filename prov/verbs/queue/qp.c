@@ -235,13 +235,6 @@ int vrb_qp_connect(struct vrb_ep *ep, struct rdma_cm_id *id)
 	return ret;
 }
 
-int vrb_qp_stop(struct ibv_qp *qp)
-{
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-
-	return ibv_modify_qp(qp, &attr, IBV_QP_STATE);
-}
-
 void vrb_qp_flush(struct vrb_ep *ep)
 {
 	if (ep->qp)

@@ -3,11 +3,9 @@
 #ifndef VRB_QP_H
 #define VRB_QP_H
 
+#include <infiniband/verbs.h>
+
 struct fi_info;
-struct ibv_pd;
-struct ibv_qp;
-struct ibv_qp_attr;
-struct ibv_qp_init_attr;
 struct rdma_cm_id;
 struct vrb_dgram;
 struct vrb_domain;
@@ -40,7 +38,13 @@ void vrb_qp_settle(const struct vrb_domain *domain, const struct fi_info *info,
  * Moves the queue pair to the error state, in which everything outstanding completes. Returns 0 or
  * an errno.
  */
-int vrb_qp_stop(struct ibv_qp *qp);
+static inline int vrb_qp_stop(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	return ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+}
+
 void vrb_qp_flush(struct vrb_ep *ep); /* stops its queue pair, if it has one */
 
 #endif
