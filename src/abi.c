@@ -91,7 +91,7 @@ int ofi_abi_getinfo(enum ofi_abi_node node, uint32_t version, const char *node_n
 
 	if (hints)
 		abi_widen(node, hints, &wide);
-	ret = fi_getinfo(version, node_name, service, flags, hints ? &wide.info : NULL, info);
+	ret = ofi_getinfo(version, node_name, service, flags, hints ? &wide.info : NULL, info);
 	if (!ret) {
 		for (each = *info; each; each = each->next)
 			abi_narrow(node, each);

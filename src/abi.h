@@ -41,6 +41,10 @@ void ofi_abi_note(enum ofi_abi_node node);
  */
 size_t ofi_abi_seen(enum ofi_abi_part part);
 
+/* Implements fi_getinfo for hints whose fields may all be read. */
+int ofi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+		const struct fi_info *hints, struct fi_info **info);
+
 /* Implement the calls of the same names for callers of an older node. */
 int ofi_abi_getinfo(enum ofi_abi_node node, uint32_t version, const char *node_name,
 		    const char *service, uint64_t flags, const struct fi_info *hints,

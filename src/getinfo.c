@@ -293,18 +293,16 @@ static int unread_conf(void)
 	return ret;
 }
 
-OFI_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
-			  const struct fi_info *hints, struct fi_info **info)
+int ofi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+		const struct fi_info *hints, struct fi_info **info)
 {
 	struct request req = { version, node, service, flags, hints, NULL };
 	struct found found = { .tail = &found.head };
 	struct ofi_hook_hints unwrapped;
 	struct ofi_rejects rejects;
-	struct ofi_wide wide;
 	bool all;
 	int ret;
 
-	ofi_abi_note(OFI_ABI_1_10);
 	if (!info) {
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE, "fi_getinfo: info is NULL\n");
 		return -FI_EINVAL;
@@ -317,10 +315,8 @@ OFI_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *servic
 		return ret;
 	if (!node && !service)
 		req.flags &= ~FI_SOURCE;
-	if (FI_VERSION_LT(version, OLDEST)) /* MPICH asks for 0.0 first, with current hints */
+	if (FI_VERSION_LT(version, OLDEST)) /* MPICH asks for 0.0 first */
 		req.version = OLDEST;
-	else
-		hints = ofi_widen(version, (struct fi_info *)hints, &wide);
 	if (hints && hints->fabric_attr)
 		req.prov_name = hints->fabric_attr->prov_name;
 	req.hints = ofi_hook_hints(hints, &unwrapped);
@@ -335,4 +331,16 @@ OFI_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *servic
 	if (found.head)
 		return 0;
 	return found.error ? found.error : -FI_ENODATA;
+}
+
+/* A caller that has looked up the symbol by its name may have any version's structures. */
+OFI_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+			  const struct fi_info *hints, struct fi_info **info)
+{
+	struct ofi_wide wide;
+
+	ofi_abi_note(OFI_ABI_1_10);
+	if (FI_VERSION_GE(version, OLDEST)) /* the hints of those who ask for 0.0 are current */
+		hints = ofi_widen(version, (struct fi_info *)hints, &wide);
+	return ofi_getinfo(version, node, service, flags, hints, info);
 }
