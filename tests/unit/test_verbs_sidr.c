@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "prov/verbs/dgram/av.h"
 #include "prov/verbs/provider/prov.h"
@@ -24,6 +25,7 @@ static struct ibv_device other_device = { .name = "rxe1" };
 static enum rdma_cm_event_type addr_event, route_event, answer;
 static int status;
 static bool silent, foreign, named;
+static unsigned int late_us; /* the event thread gets no processor before it reads the answer */
 static struct vrb_ud_name name;
 static struct ibv_sa_path_rec path;
 
@@ -59,6 +61,7 @@ static void network(struct rdma_cm_id *id, const char *call)
 		memcpy(data, &name, sizeof(name));
 		fake_event_ud(id, answer, QPN, VRB_UD_QKEY_CM, named ? data : NULL,
 			      named ? sizeof(data) : 0);
+		usleep(late_us);
 	}
 }
 
@@ -81,6 +84,7 @@ static int setup(void **state)
 	status = 0;
 	silent = foreign = false;
 	named = true;
+	late_us = 0;
 	name = name_of(QPN);
 	fake.on_call = network;
 	return 0;
@@ -241,6 +245,28 @@ static void test_silence(void **state)
 	assert_int_equal(fake.ids, 0);
 }
 
+/* The time is over while the answer is unread. */
+static void test_late(void **state)
+{
+	struct sockaddr_storage to = host("10.0.0.9", 7471);
+	struct vrb_sidr_lookup *lookup;
+	struct vrb_dest dest;
+	int err;
+
+	(void)state;
+	vrb_params.resolve_timeout = 5;
+	late_us = 200000;
+	assert_int_equal(resolve(&dest), 0);
+	assert_int_equal(dest.qpn, QPN);
+	assert_int_equal(vrb_sidr_start(&av, "test", &to, &lookup), 0);
+	usleep(late_us / 2);
+	assert_false(vrb_sidr_settled(lookup, &err, &dest));
+	fake_settle();
+	assert_true(vrb_sidr_settled(lookup, &err, &dest));
+	assert_int_equal(err, 0);
+	vrb_sidr_end(lookup);
+}
+
 static void test_many(void **state)
 {
 	struct vrb_av_found *found = calloc(MANY, sizeof(*found));
@@ -281,7 +307,9 @@ static void test_later(void **state)
 	vrb_sidr_end(lookup); /* though it is under way */
 	vrb_params.resolve_timeout = 0;
 	assert_int_equal(vrb_sidr_start(&av, "test", &to, &lookup), 0);
-	assert_true(vrb_sidr_settled(lookup, &err, &dest) && err == -FI_ETIMEDOUT);
+	while (!vrb_sidr_settled(lookup, &err, &dest))
+		usleep(10); /* the events of its address and route are unread at first */
+	assert_int_equal(err, -FI_ETIMEDOUT);
 	vrb_sidr_end(lookup);
 	fake.err = ENOMEM;
 	fake.fail = "resolve_addr";
@@ -354,6 +382,7 @@ int main(void)
 		TEST(test_without_name), TEST(test_events_fail), TEST(test_calls_fail),
 		TEST(test_other_device), TEST(test_silence),	 TEST(test_many),
 		TEST(test_later),	 TEST(test_server),	 TEST(test_server_fails),
+		TEST(test_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

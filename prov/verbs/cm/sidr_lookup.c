@@ -247,11 +247,19 @@ static void sidr_lookup_finish(struct vrb_sidr_lookup *lookup, int *errs)
 		all->found[lookup->which].dest = lookup->dest;
 }
 
+/* An answer that the event thread has not read yet is in time. */
+static bool is_overdue(const struct vrb_sidr_lookup *lookup)
+{
+	return ofi_now_ms() >= lookup->deadline &&
+	       !vrb_cm_is_behind(&lookup->av->domain->fabric->cm);
+}
+
 /* Sleeps until a lookup is done or overdue. Returns NULL if none is in progress. */
 static struct vrb_sidr_lookup *await_lookup(struct lookups *all)
 {
 	struct vrb_sidr_lookup *lookup, *first = NULL;
 	struct timespec until;
+	uint64_t soon;
 	size_t i;
 
 	for (;;) {
@@ -264,10 +272,13 @@ static struct vrb_sidr_lookup *await_lookup(struct lookups *all)
 			if (!first || lookup->deadline < first->deadline)
 				first = lookup;
 		}
-		if (!first || ofi_now_ms() >= first->deadline)
+		if (!first || is_overdue(first))
 			return first;
-		until.tv_sec = (time_t)(first->deadline / 1000);
-		until.tv_nsec = (long)(first->deadline % 1000) * 1000000;
+		soon = ofi_now_ms() + 1;
+		if (soon < first->deadline)
+			soon = first->deadline;
+		until.tv_sec = (time_t)(soon / 1000);
+		until.tv_nsec = (long)(soon % 1000) * 1000000;
 		pthread_cond_timedwait(&all->some_done, &all->mutex, &until);
 	}
 }
@@ -336,7 +347,7 @@ bool vrb_sidr_settled(const struct vrb_sidr_lookup *lookup, int *err, struct vrb
 		return true;
 	}
 	*err = -FI_ETIMEDOUT;
-	return ofi_now_ms() >= lookup->deadline;
+	return is_overdue(lookup);
 }
 
 void vrb_sidr_end(struct vrb_sidr_lookup *lookup)
