@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fi_tostr: one routine prints all structures, using the tables of shape.c. */
 #include <inttypes.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <ofi/addr.h>
 #include "export.h"
@@ -273,9 +275,48 @@ OFI_EXPORT char *fi_tostr_r(char *buf, size_t len, const void *data, enum fi_typ
 	return buf;
 }
 
+/* The text of this thread. It is not in thread-local storage, which takes room in all threads. */
+static _Thread_local char *own_text;
+static pthread_key_t text_key; /* frees it when the thread ends */
+static pthread_once_t text_once = PTHREAD_ONCE_INIT;
+static bool text_keyed; /* atomic */
+
+static void free_text(void *unused)
+{
+	(void)unused;
+	free(own_text);
+	own_text = NULL;
+}
+
+static void make_key(void)
+{
+	text_keyed = !pthread_key_create(&text_key, free_text);
+}
+
+/* Threads that end after the library is unloaded must not call it. */
+__attribute__((destructor)) static void end(void)
+{
+	if (!__atomic_exchange_n(&text_keyed, false, __ATOMIC_RELAXED))
+		return;
+	pthread_key_delete(text_key);
+	free_text(NULL);
+}
+
+static char *get_text(void)
+{
+	if (own_text)
+		return own_text;
+	pthread_once(&text_once, make_key);
+	own_text = malloc(TOSTR_LEN);
+	if (own_text && __atomic_load_n(&text_keyed, __ATOMIC_RELAXED))
+		pthread_setspecific(text_key, own_text);
+	return own_text;
+}
+
 OFI_EXPORT char *fi_tostr(const void *data, enum fi_type datatype)
 {
-	static _Thread_local char buf[TOSTR_LEN];
+	static char none[] = "(no memory for this text)";
+	char *text = get_text();
 
-	return fi_tostr_r(buf, sizeof(buf), data, datatype);
+	return text ? fi_tostr_r(text, TOSTR_LEN, data, datatype) : none;
 }

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -427,6 +428,67 @@ static void test_bounds(void **state)
 	fi_freeinfo(info);
 }
 
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void __real_free(void *memory);
+void __wrap_free(void *memory);
+
+static bool no_memory;
+static char *text_of_thread;
+static int freed; /* number of times that it was freed */
+
+void *__wrap_malloc(size_t size)
+{
+	return no_memory ? NULL : __real_malloc(size);
+}
+
+void __wrap_free(void *memory)
+{
+	freed += memory && memory == text_of_thread;
+	__real_free(memory);
+}
+
+static void *print_type(void *arg)
+{
+	const enum fi_ep_type type = FI_EP_RDM;
+	char *text = fi_tostr(&type, FI_TYPE_EP_TYPE);
+
+	strcpy(arg, text);
+	text_of_thread = text;
+	return NULL;
+}
+
+/* The buffer is of a thread that uses it, and is gone with it. */
+static void test_buffer_of_thread(void **state)
+{
+	const enum fi_ep_type type = FI_EP_MSG;
+	char *own = fi_tostr(&type, FI_TYPE_EP_TYPE), text[64];
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, print_type, text), 0);
+	pthread_join(thread, NULL);
+	assert_string_equal(text, "FI_EP_RDM");
+	assert_string_equal(own, "FI_EP_MSG");
+	assert_int_equal(freed, 1);
+}
+
+static void test_no_memory(void **state)
+{
+	char text[64];
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, print_type, text), 0);
+	pthread_join(thread, NULL);
+	assert_string_equal(text, "FI_EP_RDM");
+	no_memory = true;
+	assert_int_equal(pthread_create(&thread, NULL, print_type, text), 0);
+	pthread_join(thread, NULL);
+	no_memory = false;
+	assert_string_equal(text, "(no memory for this text)");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -442,6 +504,8 @@ int main(void)
 		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_details),
 		cmocka_unit_test(test_older_callers),
+		cmocka_unit_test(test_buffer_of_thread),
+		cmocka_unit_test(test_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
