@@ -8,11 +8,12 @@
 #define OFI_REF_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <rdma/fi_errno.h>
 #include "src/ds/process.h"
 
 struct ofi_ref {
-	int children;
+	int64_t children;
 	uint64_t owner; /* the process that opened the object, or 0 */
 };
 
@@ -50,7 +51,7 @@ static inline bool ofi_ref_put_last(struct ofi_ref *ref)
  * drops it: fi_close waits for that instead of returning -FI_EBUSY. The second function undoes the
  * first one, the third drops the reference.
  */
-enum { OFI_REF_LEAVING = 1 << 20 };
+#define OFI_REF_LEAVING (INT64_C(1) << 32)
 
 static inline void ofi_ref_leave(struct ofi_ref *ref)
 {
@@ -70,7 +71,7 @@ static inline void ofi_ref_left(struct ofi_ref *ref)
 /* Returns true if all references that are left are dropped in a moment. */
 static inline bool ofi_ref_is_leaving(const struct ofi_ref *ref)
 {
-	int children = __atomic_load_n(&ref->children, __ATOMIC_ACQUIRE);
+	int64_t children = __atomic_load_n(&ref->children, __ATOMIC_ACQUIRE);
 
 	return children && !(children % OFI_REF_LEAVING);
 }

@@ -109,11 +109,6 @@ void ofi_trigger_finish(struct ofi_trigger *trigger)
 	ofi_ref_put(&cntr->ref);
 }
 
-static void set_parked(struct ofi_triggers *triggers, bool parked)
-{
-	__atomic_store_n(&triggers->parked, parked, __ATOMIC_RELAXED);
-}
-
 /*
  * Releases the lock while the work runs; nobody else removes it from the list meanwhile. Returns
  * true if it is done. Then its reference is leaving, because others see that it is.
@@ -133,8 +128,6 @@ static bool trigger_fire(struct ofi_triggers *triggers, struct ofi_trigger *trig
 	triggers->firing = NULL;
 	if (ret)
 		ofi_ref_return(ref);
-	if (ret == -FI_EAGAIN)
-		set_parked(triggers, false);
 	return !ret;
 }
 
@@ -177,7 +170,6 @@ void ofi_triggers_run_due(struct ofi_triggers *triggers)
 		triggers->running = true;
 		do {
 			set_due(triggers, false);
-			set_parked(triggers, true);
 			collect_met(triggers);
 			done = fire_ready(triggers);
 		} while (done || ofi_triggers_due(triggers));

@@ -28,8 +28,7 @@ struct ofi_trigger {
 	const void *key;   /* identifies the work to ofi_triggers_cancel(); may be NULL */
 	const void *context; /* identifies the work to ofi_triggers_take(); may be NULL */
 	/*
-	 * Does the work. Returns 0, or -FI_EAGAIN if nothing was done and it must be called
-	 * again, or -FI_ENOTCONN if an event that wakes all threads comes before that.
+	 * Does the work. Returns 0, or -FI_EAGAIN if nothing was done and it must be called again.
 	 */
 	int (*fire)(struct ofi_trigger *trigger);
 	/* Frees it, whether or not it was done; takes no lock. */
@@ -43,7 +42,6 @@ TAILQ_HEAD(ofi_trigger_list, ofi_trigger);
 struct ofi_triggers {
 	unsigned int awaited; /* number of counters that work waits for; atomic */
 	bool due;	      /* work may be due; atomic */
-	bool parked;	      /* all ready work waits for connections; atomic */
 	bool apart;	      /* nothing serializes the threads in endpoints with one another */
 	struct ofi_lock
 		lock; /* guards what follows, and the waiting lists of the domain's counters */
@@ -91,12 +89,6 @@ static inline bool ofi_triggers_awaited(const struct ofi_triggers *triggers)
 static inline bool ofi_triggers_due(const struct ofi_triggers *triggers)
 {
 	return triggers && __atomic_load_n(&triggers->due, __ATOMIC_ACQUIRE);
-}
-
-/* Returns true if a thread must not sleep, because only its looks can start the work. */
-static inline bool ofi_triggers_awake(const struct ofi_triggers *triggers)
-{
-	return ofi_triggers_due(triggers) && !__atomic_load_n(&triggers->parked, __ATOMIC_RELAXED);
 }
 
 /* Runs work that is due. The caller holds no lock that a post or a counter takes. */

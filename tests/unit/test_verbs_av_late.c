@@ -172,13 +172,29 @@ static void test_seldom(void **state)
 	finish();
 }
 
+/* Nor does an old failure count: the peer may have come. */
+static void test_old_failure(void **state)
+{
+	fi_addr_t addr = add(5);
+
+	(void)state;
+	rig_late = RIG_NOBODY;
+	assert_int_equal(send_err(addr), EAGAIN);
+	usleep(1000 * (2 * PATIENCE_MS + 10));
+	assert_int_equal(send_err(addr), EAGAIN);
+	assert_int_equal(rig_late_asked, 2);
+	rig_late = RIG_THERE;
+	assert_int_equal(send_err(addr), 0);
+	finish();
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, begin, rig_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_comes),   TEST(test_nobody), TEST(test_silence),
-		TEST(test_removed), TEST(test_many),   TEST(test_seldom),
+		TEST(test_comes), TEST(test_nobody), TEST(test_silence),     TEST(test_removed),
+		TEST(test_many),  TEST(test_seldom), TEST(test_old_failure),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

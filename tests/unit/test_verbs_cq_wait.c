@@ -448,25 +448,31 @@ static void test_work_rejected(void **state)
 }
 
 /*
- * The send queue is full of silent sends, whose completion queue nobody reads. A thread does not
- * sleep while there is work that only its look can post.
+ * The send queue is full of silent sends, whose completion queue nobody reads. No thread sleeps
+ * while there is work that only its look can post.
  */
 static void test_work_full(void **state)
 {
 	struct rig *rig = *state;
 	struct fid_cntr *cntr;
-	int posted = 0;
+	int posted = 0, fd;
 
 	rig->info->caps |= FI_TRIGGER;
 	rig->tx_bind = FI_SELECTIVE_COMPLETION;
 	open_all(rig, FI_WAIT_FD);
 	while (!rig_send(rig->ep, context))
 		posted++;
+	assert_int_equal(fi_control(&rig->cq[1]->fid, FI_GETWAIT, &fd), 0);
+	assert_int_equal(ofi_cq_trywait(&rig->cq[1]->fid), 0);
+	assert_false(readable(fd));
 	cntr = queue_send(rig);
-	assert_int_equal(ofi_cq_trywait(&rig->cq[1]->fid), -FI_EAGAIN);
+	assert_true(readable(fd));
+	assert_int_equal(ofi_cq_trywait(&rig->cq[1]->fid), 0);
+	assert_true(readable(fd));
 	fake_complete_sends(rig_qp(rig), posted, IBV_WC_SUCCESS);
 	assert_int_equal(ofi_cq_trywait(&rig->cq[1]->fid), 0);
 	assert_int_equal(fake_qp(rig_qp(rig))->sends.total, posted + 1);
+	assert_false(readable(fd));
 	fake_complete_sends(rig_qp(rig), 1, IBV_WC_SUCCESS);
 	assert_int_equal(fi_close(&cntr->fid), 0);
 }

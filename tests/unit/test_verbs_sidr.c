@@ -255,11 +255,11 @@ static void test_late(void **state)
 
 	(void)state;
 	vrb_params.resolve_timeout = 5;
-	late_us = 200000;
+	late_us = 1000000;
 	assert_int_equal(resolve(&dest), 0);
 	assert_int_equal(dest.qpn, QPN);
 	assert_int_equal(vrb_sidr_start(&av, "test", &to, &lookup), 0);
-	usleep(late_us / 2);
+	usleep(late_us / 10);
 	assert_false(vrb_sidr_settled(lookup, &err, &dest));
 	fake_settle();
 	assert_true(vrb_sidr_settled(lookup, &err, &dest));

@@ -18,6 +18,7 @@ enum {
 	AT_ONCE = 32,
 	/* Wait for an answer in units of resolve_timeout: the kernel resends only after 4 s. */
 	ANSWER_TIMEOUTS = 5,
+	BEHIND_MS = 5000, /* for the event thread to read an answer that is there */
 };
 
 struct vrb_sidr_lookup {
@@ -247,11 +248,13 @@ static void sidr_lookup_finish(struct vrb_sidr_lookup *lookup, int *errs)
 		all->found[lookup->which].dest = lookup->dest;
 }
 
-/* An answer that the event thread has not read yet is in time. */
+/* An answer that the event thread has not read yet is in time, unless others keep it from that. */
 static bool is_overdue(const struct vrb_sidr_lookup *lookup)
 {
-	return ofi_now_ms() >= lookup->deadline &&
-	       !vrb_cm_is_behind(&lookup->av->domain->fabric->cm);
+	uint64_t now = ofi_now_ms();
+
+	return now >= lookup->deadline && (now >= lookup->deadline + BEHIND_MS ||
+					   !vrb_cm_is_behind(&lookup->av->domain->fabric->cm));
 }
 
 /* Sleeps until a lookup is done or overdue. Returns NULL if none is in progress. */

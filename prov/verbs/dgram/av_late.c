@@ -59,17 +59,30 @@ void vrb_late_fini(struct vrb_late *late)
 		late_free(late, LIST_FIRST(&late->addrs));
 }
 
-/* Frees records without recent sends and, in a full list, those whose -FI_EAGAIN time is over. */
+/* Returns true if there was no recent send. */
+static bool late_is_idle(const struct vrb_late_addr *one, uint64_t now)
+{
+	return now > one->used + 2 * late_patience();
+}
+
+/* Frees idle records and, in a full list, those whose -FI_EAGAIN time is over. */
 static void late_sweep(struct vrb_late *late, uint64_t now)
 {
 	struct vrb_late_addr *one, *next;
 
 	for (one = LIST_FIRST(&late->addrs); one; one = next) {
 		next = LIST_NEXT(one, next);
-		if (now > one->used + 2 * late_patience() ||
-		    (late->count >= LATE_MAX && now > one->until))
+		if (late_is_idle(one, now) || (late->count >= LATE_MAX && now > one->until))
 			late_free(late, one);
 	}
+}
+
+/* Starts the time of -FI_EAGAIN. */
+static void late_begin(struct vrb_late_addr *one, uint64_t now)
+{
+	one->until = now + late_patience();
+	one->err = -FI_ETIMEDOUT; /* until an answer says more */
+	one->told = false;
 }
 
 /* Finds or adds the record of an address. Returns NULL if there is no room for it now. */
@@ -87,8 +100,8 @@ static struct vrb_late_addr *late_of(struct vrb_late *late, fi_addr_t addr,
 		return NULL;
 	one->addr = addr;
 	one->to = *to;
-	one->until = now + late_patience();
-	one->err = -FI_ETIMEDOUT; /* until an answer says more */
+	one->used = now;
+	late_begin(one, now);
 	LIST_INSERT_HEAD(&late->addrs, one, next);
 	late->count++;
 	return one;
@@ -148,6 +161,7 @@ static int late_give_up(struct vrb_late_addr *one)
 /* Returns 0 if the queue pair is known, otherwise a positive FI_E*. */
 static int late_ask(struct vrb_av *av, struct vrb_late_addr *one, uint64_t now)
 {
+	bool stale = late_is_idle(one, now);
 	struct vrb_dest dest;
 	int err;
 
@@ -158,6 +172,9 @@ static int late_ask(struct vrb_av *av, struct vrb_late_addr *one, uint64_t now)
 			return late_fill(av, one, &dest);
 		one->err = err;
 	}
+	/* The peer may have come since an old failure. */
+	if (stale)
+		late_begin(one, now);
 	if (!one->lookup && now >= one->again)
 		late_start(av, one, now);
 	return now < one->until ? FI_EAGAIN : late_give_up(one);

@@ -138,6 +138,8 @@ static inline bool vrb_ep_shares_rx(const struct vrb_ep *ep)
 }
 
 /* Callbacks of the connection to the endpoint, from any thread. */
+/* Wakes the threads that sleep on the queues: one of them runs work that is due. */
+void vrb_ep_wake(struct vrb_ep *ep);
 void vrb_ep_ready(struct vrb_ep *ep);	/* accepting or connected: sending is allowed */
 void vrb_ep_unready(struct vrb_ep *ep); /* accepting failed: sending is not allowed */
 /* Returns true if nothing is outstanding in its queues. */

@@ -76,8 +76,7 @@ void vrb_ep_set_templates(struct vrb_ep *ep)
 	ep->rq->recv = (struct ibv_recv_wr){ .sg_list = &ep->rq->sge, .num_sge = 1 };
 }
 
-/* Wakes the threads that sleep on the queues: one runs the work that waited for the connection. */
-static void wake_for_work(struct vrb_ep *ep)
+void vrb_ep_wake(struct vrb_ep *ep)
 {
 	if (!vrb_ep_triggers(ep))
 		return;
@@ -89,7 +88,7 @@ static void wake_for_work(struct vrb_ep *ep)
 void vrb_ep_ready(struct vrb_ep *ep)
 {
 	vrb_wq_clear(ep->sq, VRB_WQ_SHUT);
-	wake_for_work(ep);
+	vrb_ep_wake(ep);
 }
 
 void vrb_ep_unready(struct vrb_ep *ep)
@@ -118,7 +117,7 @@ void vrb_ep_down(struct vrb_ep *ep, int err)
 	vrb_qp_flush(ep);
 	if (!ep->enabled)
 		return;
-	wake_for_work(ep);
+	vrb_ep_wake(ep);
 	if (err == -FI_ENODEV) {
 		vrb_wq_lose(ep->sq);
 		if (!ep->srx)

@@ -205,17 +205,19 @@ static uint64_t slot_flags(const struct ofi_work *work, const struct request *re
 	return work->deferred ? req->flags | silent | VRB_UNCOUNTED | VRB_WORK : req->flags;
 }
 
-/* Returns 0 if there is room, or an error of ofi_trigger.fire(). */
-static int take_room(const struct vrb_ep *ep, struct vrb_wq *wq)
+static bool has_room(const struct vrb_ep *ep, struct vrb_wq *wq)
 {
 	bool over = __atomic_load_n(&ep->down_err, __ATOMIC_RELAXED);
 
-	if (!wq->cq || (!over && vrb_wq_special(wq) & VRB_WQ_SHUT))
-		return -FI_ENOTCONN;
-	/* Nobody may ever read a completion queue of silent operations. */
-	if (!vrb_wq_refresh(wq))
-		vrb_cq_reclaim(wq->cq);
-	return vrb_wq_refresh(wq) && vrb_wq_take_pool(wq) ? 0 : -FI_EAGAIN;
+	return wq->cq && vrb_wq_refresh(wq) && (over || !(vrb_wq_special(wq) & VRB_WQ_SHUT)) &&
+	       vrb_wq_take_pool(wq);
+}
+
+/* Returns true if the queue is full, and its owner may never read a completion of it. */
+static bool is_full_of_silent(struct vrb_wq *wq)
+{
+	return wq->cq && !vrb_wq_refresh(wq) &&
+	       __atomic_load_n(&wq->tail, __ATOMIC_ACQUIRE)->flags & VRB_SILENT;
 }
 
 static int work_fire(struct ofi_work *work)
@@ -224,16 +226,18 @@ static int work_fire(struct ofi_work *work)
 	struct vrb_wq *wq = work->call.type == FI_OP_RECV ? ep->rq : ep->sq;
 	uint8_t data[VRB_INLINE_MAX];
 	struct request req;
-	bool good = true;
-	int ret;
+	bool good = true, silent;
+	int ret = -FI_EAGAIN;
 
 	work_build(work, &req);
 	vrb_inline_gather(&req.wr, data);
 	ofi_lock(&wq->lock);
 	if (wq == ep->sq)
 		vrb_batch_ring(ep, 0);
-	ret = take_room(ep, wq);
-	if (!ret) {
+	silent = is_full_of_silent(wq);
+	if (silent)
+		vrb_cq_reclaim(wq->cq);
+	if (has_room(ep, wq)) {
 		req.wr.wr_id =
 			vrb_wq_take(wq, *ofi_call_context(&work->call), slot_flags(work, &req),
 				    work->deferred ? (uintptr_t)work->completion : req.len);
@@ -241,9 +245,13 @@ static int work_fire(struct ofi_work *work)
 		if (work->deferred)
 			work->completion = NULL; /* owned by the slot now */
 		good = work_post(wq, &req);
+		ret = 0;
 	}
 	vrb_wq_guard(wq);
 	ofi_unlock(&wq->lock);
+	/* A thread that slept now would not notice that silent requests make room. */
+	if (ret && silent)
+		vrb_ep_wake(ep);
 	if (!good)
 		ofi_cntr_wake_all(&ep->domain->base.triggers, &ep->watches);
 	return ret;

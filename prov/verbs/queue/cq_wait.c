@@ -101,7 +101,7 @@ static int cq_trywait(struct ofi_cq *base)
 		ofi_wait_signal(&cq->slow.wait);
 	vrb_cq_unlock(cq);
 	ofi_triggers_run(&cq->domain->base.triggers);
-	return ofi_triggers_awake(&cq->domain->base.triggers) ? -FI_EAGAIN : ret;
+	return ret;
 }
 
 static bool cq_ready(struct ofi_cq *base)

@@ -275,11 +275,12 @@ static void make_offers(struct vrb_shm *all)
 
 	while (all->files < VRB_SHM_OFFERS && (shm = TAILQ_FIRST(&all->waiting))) {
 		set_waiting(shm, false);
-		if (offer_ring(shm))
-			continue;
-		set_waiting(shm, true);
-		all->calls->starved(all->ep);
-		break;
+		if (!offer_ring(shm)) {
+			set_waiting(shm, true);
+			all->calls->starved(all->ep);
+			break;
+		}
+		end_unmapped(shm);
 	}
 }
 
@@ -341,19 +342,24 @@ void vrb_shm_tick(struct ofi_rdm_ep *ep)
 static void map_offer(struct vrb_shm_conn *shm, const struct offer *offer)
 {
 	struct answer answer = { OFI_RDM_WIRE_VERSION, VRB_SHM_START, .refused = 1 };
-	struct ofi_shm_ring_map *ring = vrb_shm_map(&offer->ring, sizeof(*ring));
+	const char *why = "its memory cannot be mapped";
+	struct ofi_shm_ring_map *ring = NULL;
 
+	if (offer->index < VRB_SHM_RINGS)
+		ring = vrb_shm_map(&offer->ring, sizeof(*ring));
 	shm->bell = ring ? vrb_shm_map(&offer->bell, sizeof(*shm->bell)) : NULL;
 	if (shm->bell) {
 		answer.copies = vrb_shm_try_copy(shm, ring, &offer->ring);
 		answer.refused = 0;
 	}
-	if (vrb_rc_conn_send(shm->conn, &answer, sizeof(answer)))
+	if (vrb_rc_conn_send(shm->conn, &answer, sizeof(answer))) {
 		answer.refused = 1;
+		why = "no room for the answer to its offer";
+	}
 	/* The answer itself goes through the device. */
 	shm->tx.map = ring;
 	if (answer.refused) {
-		log_refusal(shm->conn, "its memory cannot be mapped");
+		log_refusal(shm->conn, why);
 		close_theirs(shm);
 		return;
 	}
@@ -373,20 +379,21 @@ static void take_offer(struct vrb_rc_conn *conn, const void *bytes, size_t len)
 	}
 	conn->shm->answered = true;
 	memcpy(&offer, bytes, sizeof(offer));
-	if (offer.index < VRB_SHM_RINGS)
-		map_offer(conn->shm, &offer);
+	map_offer(conn->shm, &offer);
 	end_unmapped(conn->shm);
 }
 
 /* The peer has not mapped the ring. If it has used the ring or a right to copy, that is ignored. */
 static void take_refusal(struct vrb_shm_conn *shm)
 {
+	struct vrb_shm *all = vrb_shm_of(shm);
+
 	if (shm->rx.map && !shm->started && !shm->is_copied) {
 		log_refusal(shm->conn, "it cannot map this memory");
 		close_ring(shm);
 	}
-	make_offers(vrb_shm_of(shm));
 	end_unmapped(shm);
+	make_offers(all);
 }
 
 static bool is_refusal(const uint8_t *bytes, size_t len)
