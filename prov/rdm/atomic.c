@@ -146,12 +146,12 @@ static int copy_operands(struct ofi_rdm_op *op, enum fi_op_type type,
 	op->operands = malloc(op->operands_len);
 	if (!op->operands)
 		return -FI_EAGAIN;
-	ret = ofi_rdm_gather(op->operands, iov, to_iov(iov, a->msg.msg_iov, a->msg.iov_count, size),
-			     device);
+	ret = ofi_rdm_proto_load(op->operands, iov,
+				 to_iov(iov, a->msg.msg_iov, a->msg.iov_count, size), device);
 	if (ret || type != FI_OP_COMPARE_ATOMIC)
 		return ret;
-	return ofi_rdm_gather((uint8_t *)op->operands + len, iov,
-			      to_iov(iov, a->compare, a->compare_count, size), device);
+	return ofi_rdm_proto_load((uint8_t *)op->operands + len, iov,
+				  to_iov(iov, a->compare, a->compare_count, size), device);
 }
 
 static enum ofi_rdm_wire_atomic_kind wire_kind(enum fi_op_type type,

@@ -20,7 +20,7 @@ static void submit_op(struct ofi_rdm_peer *peer, struct ofi_rdm_op *op)
 {
 	void *to = op->kind == OFI_RDM_OP_ATOMIC ? op->operands : op->local[0].addr;
 
-	if (op->late && ofi_rdm_gather(to, op->late, op->late_count, peer->ep->hmem)) {
+	if (op->late && ofi_rdm_proto_load(to, op->late, op->late_count, peer->ep->hmem)) {
 		ofi_rdm_op_end(op, FI_EIO);
 		return;
 	}

@@ -39,7 +39,8 @@ static int copy_data(struct ofi_rdm_out *out, size_t total, bool device)
 	if (!total)
 		return 0;
 	out->copy = malloc(total);
-	ret = out->copy ? ofi_rdm_gather(out->copy, proto->iov, proto->count, device) : -FI_EAGAIN;
+	ret = out->copy ? ofi_rdm_proto_load(out->copy, proto->iov, proto->count, device)
+			: -FI_EAGAIN;
 	proto->iov[0] = (struct iovec){ out->copy, total };
 	proto->count = 1;
 	return ret;

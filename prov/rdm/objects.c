@@ -6,7 +6,6 @@
 #include "lock.h"
 #include "objects.h"
 #include "op.h"
-#include "prov/base/hmem_copy.h"
 #include "src/ds/min.h"
 
 void *ofi_rdm_chunks_grow(struct ofi_rdm_chunks *chunks, size_t size)
@@ -196,16 +195,4 @@ ssize_t ofi_rdm_rx_left(struct fid_ep *fid)
 	used = recvs_used(ep);
 	ofi_rdm_unlock(ep);
 	return (ssize_t)(size - ofi_min(size, used));
-}
-
-int ofi_rdm_gather(void *to, const struct iovec *iov, size_t count, bool device)
-{
-	uint8_t *bytes = to;
-	int err = 0;
-
-	for (; count--; iov++) {
-		err |= ofi_hmem_load(device, bytes, iov->iov_base, iov->iov_len);
-		bytes += iov->iov_len;
-	}
-	return err ? -FI_EIO : 0;
 }

@@ -63,10 +63,4 @@ static inline int ofi_rdm_iov_total(const struct iovec *iov, size_t count, size_
 	return 0;
 }
 
-/*
- * Copies from an iov of the application, which may be device memory if `device`. Returns 0 or
- * -FI_EIO.
- */
-int ofi_rdm_gather(void *to, const struct iovec *iov, size_t count, bool device);
-
 #endif

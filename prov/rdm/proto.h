@@ -315,6 +315,11 @@ void ofi_rdm_proto_peer_purge(struct ofi_rdm_proto_peer *peer);
 void ofi_rdm_proto_send(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_out *out);
 /* Takes back the last message, before anything else is called for its peer. The peer is not up. */
 void ofi_rdm_proto_unsend(struct ofi_rdm_proto_out *out);
+/*
+ * Copies from an iov of the application, which may be device memory if `device`. Returns 0 or
+ * -FI_EIO.
+ */
+int ofi_rdm_proto_load(void *to, const struct iovec *iov, size_t count, bool device);
 /* Copies to several buffers from an offset on. Returns 0 or -FI_EIO. */
 int ofi_rdm_proto_store(const struct iovec *iov, uint8_t count, size_t offset, const uint8_t *from,
 			size_t len, bool device);

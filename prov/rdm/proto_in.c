@@ -30,6 +30,18 @@ OFI_OUTLINE int ofi_rdm_proto_store(const struct iovec *iov, uint8_t count, size
 	return err ? -FI_EIO : 0;
 }
 
+int ofi_rdm_proto_load(void *to, const struct iovec *iov, size_t count, bool device)
+{
+	uint8_t *bytes = to;
+	int err = 0;
+
+	for (; count--; iov++) {
+		err |= ofi_hmem_load(device, bytes, iov->iov_base, iov->iov_len);
+		bytes += iov->iov_len;
+	}
+	return err ? -FI_EIO : 0;
+}
+
 static void copy_in(struct ofi_rdm_proto_in *in, size_t offset, const uint8_t *from, size_t len)
 {
 	const struct ofi_rdm_proto_recv *recv = in->recv;

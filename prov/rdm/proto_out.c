@@ -2,7 +2,6 @@
 /* Messages being sent: the queue, the choice of method, packets, completion. */
 #include <string.h>
 #include <rdma/fi_errno.h>
-#include "objects.h"
 #include "proto_int.h"
 
 /* Removes empty entries from the list and computes the total. */
@@ -269,7 +268,7 @@ size_t ofi_rdm_proto_first(struct ofi_rdm_proto_peer *peer, uint8_t *bytes, size
 	packet = out_packet(out, OFI_RDM_WIRE_EAGER);
 	len = ofi_rdm_wire_build(header, &packet);
 	if (out->total > peer->proto->eager || len + out->total > room ||
-	    ofi_rdm_gather(bytes + len, out->iov, out->count, peer->proto->config.device))
+	    ofi_rdm_proto_load(bytes + len, out->iov, out->count, peer->proto->config.device))
 		return 0;
 	memcpy(bytes, header, len);
 	*again = out->early;

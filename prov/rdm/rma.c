@@ -90,8 +90,8 @@ static int use_bounce(struct ofi_rdm_op *op, const struct fi_msg_rma *msg, uint6
 	};
 	op->local_count = 1;
 	if (!read && !is_late(op, flags))
-		return ofi_rdm_gather(op->bounce->data, msg->msg_iov, msg->iov_count,
-				      op->peer->ep->hmem);
+		return ofi_rdm_proto_load(op->bounce->data, msg->msg_iov, msg->iov_count,
+					  op->peer->ep->hmem);
 	memcpy(op->result, msg->msg_iov, msg->iov_count * sizeof(*msg->msg_iov));
 	op->result_count = (uint8_t)msg->iov_count;
 	if (!read) {

@@ -53,18 +53,6 @@ bool ofi_rdm_is_ep(const struct fid *fid)
 	return fid->fclass == FI_CLASS_EP && !fid->ops;
 }
 
-int ofi_rdm_gather(void *to, const struct iovec *iov, size_t count, bool device)
-{
-	uint8_t *bytes = to;
-
-	(void)device;
-	for (; count--; iov++) {
-		memcpy(bytes, iov->iov_base, iov->iov_len);
-		bytes += iov->iov_len;
-	}
-	return 0;
-}
-
 void ofi_rdm_put(struct ofi_rdm_ep *ep, struct ofi_rdm_cq *cq, const struct ofi_cq_item *item)
 {
 	assert_ptr_equal(ep, &work_ep);
@@ -120,7 +108,7 @@ static void note_sent(const struct iovec *iov, void **desc, size_t count)
 {
 	NOTE_LIST(work_made.iov, iov, count);
 	NOTE_LIST(work_made.desc, desc, count);
-	ofi_rdm_gather(work_made.bytes, iov, count, false);
+	ofi_rdm_proto_load(work_made.bytes, iov, count, false);
 }
 
 ssize_t ofi_rdm_send_work(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags,

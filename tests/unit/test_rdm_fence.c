@@ -36,7 +36,7 @@ void ofi_rdm_proto_peer_fence(struct ofi_rdm_proto_peer *of, bool fence)
 	fenced = fence;
 }
 
-int ofi_rdm_gather(void *to, const struct iovec *iov, size_t count, bool device)
+int ofi_rdm_proto_load(void *to, const struct iovec *iov, size_t count, bool device)
 {
 	uint8_t *bytes = to;
 
