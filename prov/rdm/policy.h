@@ -161,7 +161,7 @@ struct ofi_rdm_conn_params {
 			enum ofi_rdm_conn_event cause);
 };
 
-/* What the policy knows of a peer, also while that has no queue pair. */
+/* The policy keeps one for each peer, also while the peer has no queue pair. */
 struct ofi_rdm_conn {
 	enum ofi_rdm_conn_state state;
 	int order;     /* our address compared with the peer's; 0 for ourselves */

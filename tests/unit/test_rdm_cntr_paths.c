@@ -76,7 +76,7 @@ static void open_all(bool automatic)
 	user = epoll_create1(0);
 }
 
-/* What fi_mr_bind does. */
+/* This is what fi_mr_bind does. */
 static int bind_cntr(int i)
 {
 	return ofi_rdm_domain_progress_watch(domain.progress, ofi_cntr(cntrs[i]));

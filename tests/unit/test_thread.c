@@ -11,7 +11,7 @@
 static char *page;
 static size_t page_size;
 
-/* What a garbage collector does that notices writes by protecting pages. */
+/* A garbage collector that notices writes by protecting pages does the same. */
 static void unprotect(int sig)
 {
 	(void)sig;

@@ -7,6 +7,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include <ofi/addr.h>
+#include <ofi/wide.h>
 #include "prov/base/ops.h"
 #include "cm_wire.h"
 #include "prov/verbs/provider/err.h"
@@ -17,7 +18,6 @@
 #include "req.h"
 #include "prov/base/ep.h"
 #include "prov/base/refuse.h"
-#include <ofi/wide.h>
 
 #define PEP_BACKLOG 1024 /* also the kernel's maximum by default */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What was found out about devices, which the process remembers: probes are slow, and warnings are
+ * The process remembers what was found out about devices, because probes are slow and warnings are
  * not repeated.
  */
 #ifndef VRB_KNOWN_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <infiniband/verbs.h>
 
-/* What is known of a device. Each has a value of one size. */
+/* These are the things known of a device. Each has a value of one size. */
 enum {
 	VRB_KNOWN_EFA,		    /* what efadv_query_device tells */
 	VRB_KNOWN_INLINE = 0x100,   /* plus enum ibv_qp_type: the inline limit */

@@ -7,6 +7,7 @@
 #include "src/ds/patience.h"
 #include <rdma/fi_cm.h>
 #include <rdma/providers/fi_log.h>
+#include <ofi/wide.h>
 #include "prov/verbs/queue/batch.h"
 #include "prov/verbs/queue/cntr.h"
 #include "prov/verbs/queue/cq.h"
@@ -26,7 +27,6 @@
 #include "prov/verbs/provider/tclass.h"
 #include "work.h"
 #include "prov/base/refuse.h"
-#include <ofi/wide.h>
 
 #define DRAIN_MS 100
 

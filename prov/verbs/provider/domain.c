@@ -5,6 +5,7 @@
 #include <string.h>
 #include "prov/base/poll.h"
 #include <rdma/providers/fi_log.h>
+#include <ofi/wide.h>
 #include "async.h"
 #include "mr.h"
 #include "prov/verbs/msg/atomic.h"
@@ -26,7 +27,6 @@
 #include "prov/verbs/msg/srx.h"
 #include "prov/base/refuse.h"
 #include "prov/base/stx.h"
-#include <ofi/wide.h>
 #include "prov/verbs/discovery/info_rdm.h"
 
 /* Capabilities of a transmit context. */

@@ -162,14 +162,16 @@ uint8_t vrb_rdm_conn_reject_data(const struct ofi_rdm_ep *ep, enum ofi_rdm_cmwir
 const uint8_t *vrb_rdm_conn_bytes(const struct rdma_cm_event *event, size_t *len);
 enum ofi_rdm_wire_error vrb_rdm_conn_parse(const struct rdma_cm_event *event,
 					   struct ofi_rdm_cmwire *cm);
+enum { VRB_SIDR_REJECT = 2 }; /* IB_SIDR_REJECT of the kernel; it sends 1 if nobody listens */
+
 /*
  * Returns true if the peer's host has rejected a request on datagrams because too many wait for the
- * peer's process: it sends IB_SIDR_REJECT without private data, and 1 if nobody listens.
+ * peer's process. Such a reject has no private data.
  */
 static inline bool vrb_rdm_conn_is_crowd(const struct rdma_cm_event *event,
 					 enum ofi_rdm_wire_error error)
 {
-	return error == OFI_RDM_WIRE_E_SHORT && event->status == 2;
+	return error == OFI_RDM_WIRE_E_SHORT && event->status == VRB_SIDR_REJECT;
 }
 /* Stores the peer's properties from its message. */
 void vrb_rdm_conn_learn(struct vrb_rc_conn *conn, const struct ofi_rdm_cmwire *cm);

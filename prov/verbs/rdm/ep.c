@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <rdma/fi_errno.h>
-#include "conn.h"
 #include <ofi/wide.h>
+#include "conn.h"
 #include "prov/rdm/ep.h"
 #include "prov/rdm/sep.h"
 #include "prov/rdm/msg.h"
